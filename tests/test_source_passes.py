@@ -21,7 +21,7 @@ from viewgrad.compiler.source.scalarize import scalarized
 from viewgrad.compiler.source.string_codes import with_string_codes
 from viewgrad.compiler.source.sums import with_sums_of_expressions
 from viewgrad.compiler.source.unsigned_indices import with_unsigned_indices
-from viewgrad.compiler.source.values import Refused
+from viewgrad.compiler.source.values import NotSupported
 from viewgrad.compiler.source.verify import IRError, verified
 
 
@@ -143,10 +143,10 @@ def test_views_of_views_are_one_index():
 @pytest.mark.parametrize(("construct", "reason"), [
     ("with open('f'): pass", "the only supported `with` is np.errstate that ignores or warns"),
     ("global RATE", "`global` is not supported"),
-    ("print(x)", "print() of these arguments"),
-    ("x.append(1)", "method append of an array"),
-    ("y = [{} for a in x]", "a record in a list of unknown length"),
-    ("y = [x]; y.append([x[0]])", "a list with items of several kinds"),
+    ("print(x)", "print() of these arguments is not supported"),
+    ("x.append(1)", "method append of an array is not supported"),
+    ("y = [{} for a in x]", "a record in a list of unknown length is not supported"),
+    ("y = [x]; y.append([x[0]])", "a list with items of several kinds is not supported"),
     ("y = float(x[0])", "float() ends the history of a value"),
 ])
 def test_refusals_name_the_line(construct, reason, tmp_path):
@@ -154,7 +154,7 @@ def test_refusals_name_the_line(construct, reason, tmp_path):
     path.write_text(f"def f(x):\n    {construct}\n    return x.sum()\n")
     space = {}
     exec(compile(path.read_text(), str(path), "exec"), space)
-    with pytest.raises(Refused) as found:
+    with pytest.raises(NotSupported) as found:
         read(space["f"], np.ones(3))
     assert found.value.reason == reason
     assert found.value.line == 2

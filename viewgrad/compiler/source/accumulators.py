@@ -72,7 +72,7 @@ class _Accumulators:
         before: ir.Block = []
         after: ir.Block = []
         for (name, index), sets in cells.items():
-            if any(self.may_meet(name, index, access, loops, inside) for access in _accesses(loop.body, (*loops, loop))
+            if any(self.may_meet(name, index, access, inside) for access in _accesses(loop.body, (*loops, loop))
                    if access.stmt not in sets):
                 continue
             total = self.fresh("total")
@@ -123,7 +123,7 @@ class _Accumulators:
                        for each in stmt.index for node in ir.nodes(each))
 
     def may_meet(
-        self, name: str, index: tuple[Any, ...], access: _Access, loops: tuple[Any, ...], inside: set[str]
+        self, name: str, index: tuple[Any, ...], access: _Access, inside: set[str]
     ) -> bool:
         """Return whether an access in a loop may be one of a cell that stays the same in it."""
         if self.root(access.name) != self.root(name):

@@ -37,7 +37,7 @@ from .scalarize import scalarized
 from .sums import with_sums_of_expressions
 from .tangent import tangent_source
 from .unsigned_indices import with_unsigned_indices
-from .values import Refused, leaves_of
+from .values import NotSupported, leaves_of
 from .verify import verified
 from .write import Kernel, Writer, Written
 
@@ -122,7 +122,7 @@ def build(
         is_segmented: whether outermost loops are run in segments, so that their tapes stay within the limit.
 
     Raises:
-        Refused: if it cannot be made.
+        NotSupported: if it cannot be made.
     """
     kinds = dict(source.kinds)
     inputs = source.inputs
@@ -194,7 +194,7 @@ def _second(
         directions[number] = Input(name, kind, each.path)
     try:
         return build(tangent_source(source, directions), numbers, executor, wraps, lowers, limit)
-    except (Refused, KeyError):
+    except (NotSupported, KeyError):
         return None
 
 
@@ -217,9 +217,9 @@ def _check_results(source: Source, results: Collection[str], roots: dict[str, st
         if isinstance(kind, Arr) or (name in inputs and kind.boxed):
             root = roots.get(name, name)
             if root in {roots.get(each, each) for each in inputs} and True not in bound.get(root, ()):
-                raise Refused("it returns an argument, or a view of one")
+                raise NotSupported("it returns an argument, or a view of one")
             if root in seen:
-                raise Refused("its results share memory")
+                raise NotSupported("its results share memory")
             seen.add(root)
 
 

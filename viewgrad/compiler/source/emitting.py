@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
+from ..backends.array_runtime import CAREFUL
+from ..backends.scalar_runtime import FUNCTIONS, MATH
 from .ir import Block, Call, Get, Lazy, Let, Op, Set, Var, nodes
 from .kinds import Kind, joined
-from .reserved import is_reserved
-from .values import Empty, Heap, Refused
+from .runtime import HOST, KERNEL
+from .values import Empty, Heap, NotSupported
+
+# Names reserved for generated programs; variables of the user with these names are renamed.
+RESERVED: Final = frozenset({
+    *keyword.kwlist, *dir(builtins), *MATH, *CAREFUL, *HOST, *[each.__name__ for each in (*FUNCTIONS, *KERNEL)],
+    "tape", "floats", "integers", "nf", "ni", "program", "pullback", "tape_limit", "reports", "inf", "nan",
+    "as_list", "take_list", "as_number", "not_negative", "unsigned", "begin_", "goal_", "state_", "mark_", "_",
+})  # fmt: skip
+RESERVED_PATTERN: Final = re.compile(r"seed\d+|loop_\d+(_\d+)?|loop\d+(_[a-z]+)?|.*_(bar|list|shape\d+)")
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a name is reserved for generated programs.
+
+    Arguments:
+        name: the name of a variable.
+    """
+    return name in RESERVED or RESERVED_PATTERN.fullmatch(name) is not None
 
 
 def _reads(expr: Any, dtype: str) -> bool:
@@ -19,7 +41,7 @@ def _reads(expr: Any, dtype: str) -> bool:
 
 
 def _no_room() -> Any:
-    raise Refused("lists have no room")
+    raise NotSupported("lists have no room")
 
 
 class Emitter:
@@ -61,13 +83,14 @@ class Emitter:
         self.room: Callable[[], Any] = _no_room
         self.numbers_at: frozenset[Any] = frozenset()
 
-    def refused(self, reason: str, node: Any = None) -> Refused:
+    def refused(self, reason: str, node: Any = None) -> NotSupported:
         """Return an error that says what is not supported, and where."""
-        return Refused(reason, getattr(node, "lineno", 0) or self.line, self.file)
+        return NotSupported(reason, getattr(node, "lineno", 0) or self.line, self.file)
 
     def empty(self, node: Any = None) -> Empty:
         """Return the error which says that the kind of the items of a list is not known yet."""
-        return Empty("an item of a list without items", getattr(node, "lineno", 0) or self.line, self.file)
+        line = getattr(node, "lineno", 0) or self.line
+        return Empty("an item of a list without items is not supported", line, self.file)
 
     def emit(self, stmt: Any) -> None:
         """Add a statement; an index that may read elements which this writes is bound to a variable before.

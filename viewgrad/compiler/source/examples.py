@@ -18,7 +18,7 @@ from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ..calls.parts import PARTS, by_parts
 from .build import Program
-from .values import Rec, Static, Tup
+from .values import RecordValue, Static, TupleValue
 
 LONG: Final = 0.0005  # CPU seconds that an example takes at least if parts are run on all cores
 Array = np.ndarray[Any, Any]
@@ -97,10 +97,10 @@ def _contiguous(value: Any) -> Array:
 
 def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
     """Return the results with a leading axis, with the structure of those of one example."""
-    if isinstance(tree, Tup):
+    if isinstance(tree, TupleValue):
         items = [_built(item, made, count) for item in tree.items]
         return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
-    if isinstance(tree, Rec):
+    if isinstance(tree, RecordValue):
         fields = {key: _built(item, made, count) for key, item in tree.fields.items()}
         return fields if tree.cls is dict else tree.cls(**fields)
     if isinstance(tree, Static):

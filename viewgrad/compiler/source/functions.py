@@ -13,7 +13,7 @@ from typing import Any
 from ...adoption.entry import original_callable
 from ...tensor.call_sites import parse
 from ..calls.array_arguments import WithTensorArguments
-from .values import Refused
+from .values import NotSupported
 
 
 def users_function(function: Any) -> Any:
@@ -32,22 +32,22 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     """Return the syntax tree of a function, with the line numbers of its file.
 
     Raises:
-        Refused: if its source is not available.
+        NotSupported: if its source is not available.
     """
     code = function.__code__
     try:
         lines, _ = inspect.findsource(code)
     except (OSError, TypeError, IndexError) as error:
-        raise Refused(f"the source of {function.__qualname__} is not available") from error
+        raise NotSupported(f"the source of {function.__qualname__} is not available") from error
     try:
         found = _functions("".join(lines)).get((code.co_firstlineno, code.co_name), ())
     except (SyntaxError, ValueError):  # a file that is not all Python, such as a page of documentation
         found = _alone(code)
     fitting = [node for node in found if _fits(node, code)]
     if not fitting:
-        raise Refused(f"the source of {function.__qualname__} is not available")
+        raise NotSupported(f"the source of {function.__qualname__} is not available")
     if len(fitting) > 1 and len({ast.dump(node) for node in fitting}) > 1:
-        raise Refused("several lambdas on one line cannot be distinguished; put them on separate lines")
+        raise NotSupported("several lambdas on one line cannot be distinguished; put them on separate lines")
     found_node: ast.FunctionDef | ast.Lambda = fitting[0]
     return found_node
 

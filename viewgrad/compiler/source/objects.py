@@ -20,7 +20,7 @@ from .emitting import Emitter
 from .ir import Var
 from .kinds import DTYPES, INT, Kind, Num, kind_of
 from .library import library_name
-from .values import Path, Rec, Static, Tup
+from .values import Path, RecordValue, Static, TupleValue
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
 MANY: Final = 64  # items of a container
@@ -176,14 +176,14 @@ class ObjectReader:
             return self.input(name, kind, path)
         return self.tree(value, path, name)
 
-    def structured(self, array: Any, path: Path, name: str) -> Rec:
+    def structured(self, array: Any, path: Path, name: str) -> RecordValue:
         """Return a structured array, as from `np.genfromtxt`: a record whose fields are arrays."""
         if path.is_argument:
             raise self.out.refused(f"{name} has dtype {array.dtype}")
         self.guard(array, path)
         self.guard(array.dtype, path.to("attr", "dtype"))
-        return Rec({key: self.object(array[key], path.to("key", key), f"{name}_{key}") for key in array.dtype.names},
-                   Fields)
+        fields = {key: self.object(array[key], path.to("key", key), f"{name}_{key}") for key in array.dtype.names}
+        return RecordValue(fields, Fields)
 
     def tree(self, value: Any, path: Path, name: str) -> Any:
         """Return the value of a container, or of an object that is read in part."""
@@ -195,17 +195,18 @@ class ObjectReader:
             if len(value) > MANY:
                 raise self.out.refused(f"{name} has {len(value)} items; make an array of it")
             items = [self.object(each, path.to("item", i), f"{name}_{i}") for i, each in enumerate(value)]
-            return Tup(tuple(items), type(value))
+            return TupleValue(tuple(items), type(value))
         if type(value) is dict:
             if not all(isinstance(key, (str, int)) for key in value) or len(value) > MANY:
                 raise self.out.refused(f"{name} has keys that are not strings, or many of them")
             if not path.is_argument:
                 self.guard_length(value, path)
-            return Rec({key: self.object(each, path.to("key", key), f"{name}_{key}") for key, each in value.items()})
+            return RecordValue({
+                key: self.object(each, path.to("key", key), f"{name}_{key}") for key, each in value.items()})
         fields = record_fields(type(value))
         if fields is not None and path.is_argument:
             parts = {key: self.object(getattr(value, key), path.to("attr", key), f"{name}_{key}") for key in fields}
-            return Rec(parts, type(value))
+            return RecordValue(parts, type(value))
         return self.known(value, path)
 
     def guard_length(self, value: Any, path: Path) -> None:

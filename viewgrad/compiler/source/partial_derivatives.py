@@ -13,7 +13,7 @@ from .formulas import scalar_gradient
 from .ir import Const, Lazy, Op
 from .kinds import BOOL, FLOAT, Arr, Num
 from .library import ROWS
-from .values import Refused
+from .values import NotSupported
 
 # Where the derivative of a row uses a function that is not a row itself.
 PLAIN: Final = {
@@ -68,11 +68,11 @@ def slope(name: str, number: int) -> Slope | None:
     """Return the derivative of an operator with respect to one operand; None if it is 0.
 
     Raises:
-        Refused: if it has none that is made of operators.
+        NotSupported: if it has none that is made of operators.
     """
     text = PLAIN.get((name, number)) or scalar_gradient(name, number)
     if text is None:
-        raise Refused(f"the derivative of {name} is not made of elementwise operators")
+        raise NotSupported(f"the derivative of {name} is not made of elementwise operators")
     return Slope(text) if text and text != "0.0" else None
 
 
@@ -118,7 +118,7 @@ class _Expression:
                 return Op("flowing", args, args[0].kind)
             if node.func.id in ROWS and node.func.id in OPERATORS:
                 return self.op(node.func.id, args)
-        raise Refused(f"the derivative {ast.unparse(node)} is not made of elementwise operators")
+        raise NotSupported(f"the derivative {ast.unparse(node)} is not made of elementwise operators")
 
     def op(self, name: str, args: Any, dtype: str = "d") -> Any:
         if name == "logical_not" and isinstance(args[0].kind, Num):

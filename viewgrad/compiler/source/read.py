@@ -25,18 +25,18 @@ from .values import (
     CONFLICT,
     Cell,
     CellOrNumber,
-    Fn,
+    FunctionValue,
     ListResult,
-    Lst,
+    ListValue,
     Maybe,
+    NotSupported,
     Path,
-    Rec,
+    RecordValue,
     Ref,
-    Refused,
     Reread,
     SeveralLists,
     Static,
-    Tup,
+    TupleValue,
     leaves_of,
 )
 
@@ -81,7 +81,7 @@ class Reader(StatementReader):
         """Return the program of a function for the types of some arguments.
 
         Raises:
-            Refused: if the compiler does not take it.
+            NotSupported: if the compiler does not take it.
         """
         try:
             return self._source(function, args, keywords)
@@ -103,12 +103,12 @@ class Reader(StatementReader):
             }
             file = getattr(getattr(function, "__code__", None), "co_filename", "")
             result = self.call_python(function, Path(function, False), given, named, names=True)
-        except Refused as error:
+        except NotSupported as error:
             if not error.line:
-                raise Refused(error.reason, self.out.line, self.out.file) from error
+                raise NotSupported(error.reason, self.out.line, self.out.file) from error
             raise
         except RecursionError as error:
-            raise Refused("it is nested too deeply", self.out.line, self.out.file) from error
+            raise NotSupported("it is nested too deeply", self.out.line, self.out.file) from error
         self.out.buffer[:0] = self.out.start
         result = self._materialized(result)
         names = [leaf.name for leaf in leaves_of(result) if isinstance(leaf, Var)]
@@ -117,7 +117,7 @@ class Reader(StatementReader):
             if self.out.copying:
                 first, *others = [("views", site) for site in self.out.copying]
                 raise Reread(first, True, others)
-            raise Refused("an array that is in a list is written to", line, file)
+            raise NotSupported("an array that is in a list is written to", line, file)
         body, versions = with_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
         result = _renamed(result, versions)
         name = getattr(function, "__name__", "function")
@@ -126,19 +126,19 @@ class Reader(StatementReader):
 
     def _materialized(self, value: Any) -> Any:
         """Return the result with a variable in place of each expression."""
-        if isinstance(value, Tup):
-            return Tup(tuple([self._materialized(item) for item in value.items]), value.cls)
-        if isinstance(value, Rec):
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple([self._materialized(item) for item in value.items]), value.cls)
+        if isinstance(value, RecordValue):
             if value.cls is not dict and record_fields(value.cls) is None:
                 raise self.out.refused(f"its result is a {value.cls.__name__}")
-            return Rec({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
-        if isinstance(value, (Lst, Ref)):
+            return RecordValue({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
+        if isinstance(value, (ListValue, Ref)):
             return ListResult(arrays_of_list(self.out, value), kind_of_items(value))
         if isinstance(value, SeveralLists):
             raise self.out.refused("its result is one of several lists")
         if isinstance(value, Cell):
             return self.out.temporary(value.element, "value")
-        if isinstance(value, (Fn, Maybe, CellOrNumber)) or value is CONFLICT:
+        if isinstance(value, (FunctionValue, Maybe, CellOrNumber)) or value is CONFLICT:
             raise self.out.refused("its result is a function or may be undefined")
         if isinstance(value, Static):
             if not isinstance(value.value, PLAIN):
@@ -173,10 +173,10 @@ class Reader(StatementReader):
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     """Return a result with renamed variables."""
-    if isinstance(value, Tup):
-        return Tup(tuple([_renamed(item, names) for item in value.items]), value.cls)
-    if isinstance(value, Rec):
-        return Rec({key: _renamed(item, names) for key, item in value.fields.items()}, value.cls)
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple([_renamed(item, names) for item in value.items]), value.cls)
+    if isinstance(value, RecordValue):
+        return RecordValue({key: _renamed(item, names) for key, item in value.fields.items()}, value.cls)
     if isinstance(value, ListResult):
         return ListResult(tuple([_renamed(array, names) for array in value.arrays]), value.kind)
     return Var(names.get(value.name, value.name), value.kind) if isinstance(value, Var) else value

@@ -12,7 +12,7 @@ import numpy as np
 from ...tensor.tensor import Tensor, as_scalar
 from .kinds import Num
 from .objects import record_fields
-from .values import ListOf, ListResult, Rec, Row, Static, Tup
+from .values import ListOf, ListResult, RecordValue, Row, Static, TupleValue
 
 
 def flatten_result(result: Any, tree: Any) -> list[Any] | None:
@@ -36,13 +36,13 @@ def flatten_result(result: Any, tree: Any) -> list[Any] | None:
             else:
                 found.append(_stacked(value))
             return True
-        if isinstance(tree, Tup):
+        if isinstance(tree, TupleValue):
             return isinstance(value, (tuple, list)) and len(value) == len(tree.items) and all(
                 map(look, value, tree.items))
-        if isinstance(tree, Rec) and tree.cls is dict:
+        if isinstance(tree, RecordValue) and tree.cls is dict:
             return isinstance(value, dict) and list(value) == list(tree.fields) and all(
                 map(look, value.values(), tree.fields.values()))
-        if isinstance(tree, Rec):
+        if isinstance(tree, RecordValue):
             return type(value) is tree.cls and all(
                 look(getattr(value, name), item) for name, item in tree.fields.items())
         found.append(value)
@@ -59,7 +59,9 @@ def _stacked(items: list[Any]) -> Any:
 
 def has_lists(tree: Any) -> bool:
     """Return whether there are lists of unknown length in the result of a program."""
-    items = tree.items if isinstance(tree, Tup) else tree.fields.values() if isinstance(tree, Rec) else ()
+    items: Any = ()
+    if isinstance(tree, (TupleValue, RecordValue)):
+        items = tree.items if isinstance(tree, TupleValue) else tree.fields.values()
     return isinstance(tree, ListResult) or any(map(has_lists, items))
 
 
@@ -75,10 +77,10 @@ def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any],
     types = itertools.repeat(None) if wanted is None else itertools.chain(wanted, itertools.repeat(None))
 
     def built(tree: Any) -> Any:
-        if isinstance(tree, Tup):
+        if isinstance(tree, TupleValue):
             items = [built(item) for item in tree.items]
             return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
-        if isinstance(tree, Rec):
+        if isinstance(tree, RecordValue):
             fields = {key: built(item) for key, item in tree.fields.items()}
             return fields if tree.cls is dict else tree.cls(**fields)
         if isinstance(tree, ListResult):

@@ -17,7 +17,7 @@ from .kinds import FLOAT, Arr, Num
 from .objects import Input
 from .partial_derivatives import joint_kind, slope
 from .read import Source
-from .values import ListResult, Rec, Refused, Tup, leaves_of
+from .values import ListResult, NotSupported, RecordValue, TupleValue, leaves_of
 
 ZERO: Final = ir.Const(0.0, FLOAT)
 # Calls whose tangent is the same call of the tangent of their only array.
@@ -38,33 +38,33 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
         tangents: by the number of an input, the input that its tangent is.
 
     Raises:
-        Refused: if the program has no tangent of its own language.
+        NotSupported: if the program has no tangent of its own language.
     """
     names = [each.name for each in source.inputs]
     if written_inputs(source.body, names):
-        raise Refused("it writes to an argument")
+        raise NotSupported("it writes to an argument")
     leaves = leaves_of(source.result)
     if not all(isinstance(leaf, ir.Var) and is_float(leaf.kind) for leaf in leaves):
-        raise Refused("its result contains values other than floats")
+        raise NotSupported("its result contains values other than floats")
     kinds: dict[str, Any] = dict(source.kinds)
     directions = {names[number]: each.name for number, each in tangents.items()}
     kinds.update({each.name: each.kind for each in tangents.values()})
     results = list(dict.fromkeys(leaf.name for leaf in leaves))
     active = active_names(source.body, roots_of(source.body), list(directions), results)
     if any(kinds[name].dtype != "d" for name in {*active, *results}):
-        raise Refused("tangents of other dtypes than float64")
+        raise NotSupported("tangents of other dtypes than float64 are not supported")
     writer = _Tangent(kinds, active, directions)
     body = writer.whole(source.body, [name for name in names if name in active], results)
     dots = {name: ir.Var(writer.dot(name), kinds[name]) for name in results}
-    result = Tup((source.result, _with_leaves(source.result, dots)))
+    result = TupleValue((source.result, _with_leaves(source.result, dots)))
     return attrs.evolve(source, inputs=[*source.inputs, *tangents.values()], body=body, result=result, kinds=kinds)
 
 
 def _with_leaves(tree: Any, leaves: Mapping[str, Any]) -> Any:
     """Return a tree of results with its variables replaced."""
-    if isinstance(tree, Tup):
+    if isinstance(tree, TupleValue):
         return attrs.evolve(tree, items=tuple([_with_leaves(item, leaves) for item in tree.items]))
-    if isinstance(tree, Rec):
+    if isinstance(tree, RecordValue):
         return attrs.evolve(tree, fields={key: _with_leaves(item, leaves) for key, item in tree.fields.items()})
     if isinstance(tree, ListResult):
         return attrs.evolve(tree, arrays=tuple([leaves[array.name] for array in tree.arrays]))
@@ -223,7 +223,7 @@ class _Tangent:
             tangent = self.leaf(args[-1])
             return None if tangent is None else attrs.evolve(call, args=(*args[:-1], tangent))
         if any(isinstance(arg, (ir.Op, ir.Lazy)) and is_float(arg.kind) for arg in args):
-            raise Refused(f"an expression as an argument of {name}")
+            raise NotSupported(f"an expression as an argument of {name} is not supported")
         tangents = [tuple([self.leaf(a) for a in arg]) if isinstance(arg, tuple) else self.leaf(arg) for arg in args]
         if name in LINEAR:
             if any(each is not None for each in tangents[1:]) or not {key for key, _ in call.options} <= OF_LINEAR:

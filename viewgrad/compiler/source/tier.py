@@ -33,7 +33,7 @@ from .read import Reader, Source
 from .results import built_result, flatten_result, has_lists, with_leaf
 from .runtime import GiveUp
 from .tapes import Tapes, default_limit
-from .values import Path, Refused, leaves_of
+from .values import NotSupported, Path, leaves_of
 
 MISSED: Final[Any] = object()  # the result of a call that this tier does not run
 MOST: Final = 8  # programs for one kind of arguments, for other captured state
@@ -535,7 +535,7 @@ class SourceTier:
             objects = [each for value in given for each in objects_in(value)]
             classes = [each for value in given for each in classes_in(value)]
             guard = ClosureGuard(function, [*objects, *classes], _places(source.inputs, given))
-        except Refused as error:
+        except NotSupported as error:
             where = f"line {error.line}: " if error.line else ""
             return Entry(None, f"{where}{error.reason}")
         except Exception as error:
@@ -571,7 +571,7 @@ class SourceTier:
             with self.lock:
                 try:
                     program = build(entry.source, wanted, self.executor, entry.wraps, entry.lowers, self.limit)
-                except Refused as error:
+                except NotSupported as error:
                     entry.source, entry.reason = None, str(error)
                     return None
                 except Exception as error:

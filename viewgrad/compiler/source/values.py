@@ -14,7 +14,7 @@ from .ir import Const, Get, Slice, Var, is_number
 from .kinds import INT, Kind, Num, joined, kind_of
 
 
-class Refused(Exception):
+class NotSupported(Exception):
     """Raised for a construct that the source compiler does not support.
 
     Attributes:
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.file = file
 
 
-class Empty(Refused):
+class Empty(NotSupported):
     """Raised when an item is read from a list whose kind of items is not known yet."""
 
 
@@ -97,7 +97,7 @@ class Static:
 
 
 @attrs.frozen(eq=False)
-class Tup:
+class TupleValue:
     """A tuple or list of a known length.
 
     Attributes:
@@ -138,7 +138,7 @@ class Rows:
 
 
 @attrs.frozen(eq=False)
-class Lst:
+class ListValue:
     """A list of unknown length.
 
     Attributes:
@@ -179,7 +179,7 @@ class Cell:
 
 
 @attrs.frozen(eq=False)
-class Once:
+class IteratorValue:
     """An iterator; it may only be used where it is created, since it is exhausted afterwards.
 
     Attributes:
@@ -191,7 +191,7 @@ class Once:
 
 def items_in(value: Any) -> Any:
     """Return the items of an iterator; other values as they are."""
-    return value.value if isinstance(value, Once) else value
+    return value.value if isinstance(value, IteratorValue) else value
 
 
 @attrs.frozen(eq=False)
@@ -268,7 +268,7 @@ class SeveralLists:
 
 
 @attrs.frozen(eq=False)
-class Rec:
+class RecordValue:
     """A dict with known keys, or an object that is used only through its attributes.
 
     Attributes:
@@ -324,7 +324,7 @@ class ListResult:
 
 
 @attrs.frozen(eq=False)
-class Fn:
+class FunctionValue:
     """A function defined inside the one that is read, or a lambda."""
 
     node: ast.FunctionDef | ast.Lambda
@@ -390,7 +390,10 @@ def is_identity(value: Any) -> bool:
     return equality is object.__eq__
 
 
-NO_EXPRESSIONS: Final = (Tup, Rec, Fn, Maybe, Lst, Ref, SeveralLists, CellOrNumber, Once, Slice, DictItems)
+NO_EXPRESSIONS: Final = (
+    TupleValue, RecordValue, FunctionValue, Maybe, ListValue, Ref, SeveralLists, CellOrNumber, IteratorValue, Slice,
+    DictItems,
+)  # fmt: skip
 
 
 def as_expr(value: Any) -> Any:
@@ -405,12 +408,12 @@ def as_expr(value: Any) -> Any:
 
 def is_hashed(value: Any) -> bool:
     """Return whether a value is a dict or a set whose keys are computed."""
-    return isinstance(value, Rec) and value.cls in (HashedDict, HashedSet)
+    return isinstance(value, RecordValue) and value.cls in (HashedDict, HashedSet)
 
 
 def as_key(value: Any) -> Any:
     """Return a key of a dict: a tuple of known items as a known object."""
-    if isinstance(value, Tup) and value.cls is tuple and all(
+    if isinstance(value, TupleValue) and value.cls is tuple and all(
         isinstance(each, Static) and is_plain(each.value) for each in value.items
     ):
         return Static(tuple([each.value for each in value.items]))
@@ -419,8 +422,8 @@ def as_key(value: Any) -> Any:
 
 def is_listed(value: Any) -> bool:
     """Return whether a value is a list that the function makes, or may be one of several."""
-    return isinstance(value, (Lst, Ref, SeveralLists)) or (
-        isinstance(value, Tup) and value.cls is list and value.site is not None)
+    return isinstance(value, (ListValue, Ref, SeveralLists)) or (
+        isinstance(value, TupleValue) and value.cls is list and value.site is not None)
 
 
 def joined_values(a: Any, b: Any) -> Any:
@@ -433,7 +436,7 @@ def joined_values(a: Any, b: Any) -> Any:
         return CONFLICT if number is CONFLICT else a if number is a.number and of is a.of else Ref(a.heap, number, of)
     if isinstance(a, (Cell, CellOrNumber)) or isinstance(b, (Cell, CellOrNumber)):
         return _joined_cells(a, b)
-    if is_listed(a) and is_listed(b) and not (isinstance(a, Tup) and isinstance(b, Tup)
+    if is_listed(a) and is_listed(b) and not (isinstance(a, TupleValue) and isinstance(b, TupleValue)
                                               and len(a.items) == len(b.items)):
         return SeveralLists((a, b))
     if isinstance(a, OrNone) or isinstance(b, OrNone) or is_none(a) is not is_none(b):
@@ -451,13 +454,14 @@ def joined_values(a: Any, b: Any) -> Any:
         return a if same else CONFLICT
     if isinstance(a, Const) and isinstance(b, Const):
         return a if a == b and type(a.value) is type(b.value) else CONFLICT
-    if isinstance(a, Tup) and isinstance(b, Tup) and a.cls is b.cls and len(a.items) == len(b.items):
+    if isinstance(a, TupleValue) and isinstance(b, TupleValue) and a.cls is b.cls and len(a.items) == len(b.items):
         items = [joined_values(x, y) for x, y in zip(a.items, b.items)]
-        return CONFLICT if any(item is CONFLICT for item in items) else Tup(tuple(items), a.cls)
-    if isinstance(a, Rec) and isinstance(b, Rec) and a.cls is b.cls and list(a.fields) == list(b.fields):
+        return CONFLICT if any(item is CONFLICT for item in items) else TupleValue(tuple(items), a.cls)
+    are_records = isinstance(a, RecordValue) and isinstance(b, RecordValue)
+    if are_records and a.cls is b.cls and list(a.fields) == list(b.fields):
         fields = {key: joined_values(value, b.fields[key]) for key, value in a.fields.items()}
-        return CONFLICT if any(value is CONFLICT for value in fields.values()) else Rec(fields, a.cls)
-    if isinstance(a, Fn) and isinstance(b, Fn) and a.node is b.node and a.scope is b.scope:
+        return CONFLICT if any(value is CONFLICT for value in fields.values()) else RecordValue(fields, a.cls)
+    if isinstance(a, FunctionValue) and isinstance(b, FunctionValue) and a.node is b.node and a.scope is b.scope:
         return a
     return CONFLICT
 
@@ -487,9 +491,9 @@ def _joined_with_none(a: Any, b: Any) -> Any:
 
 def leaves_of(value: Any) -> list[Any]:
     """Return the expressions and known objects in a tree."""
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         return [leaf for item in value.items for leaf in leaves_of(item)]
-    if isinstance(value, Rec):
+    if isinstance(value, RecordValue):
         return [leaf for item in value.fields.values() for leaf in leaves_of(item)]
     return list(value.arrays) if isinstance(value, ListResult) else [value]
 
@@ -498,10 +502,13 @@ def kind_name(value: Any) -> str:
     """Describe a value, for messages."""
     if isinstance(value, Static):
         return f"{type(value.value).__name__} {value.value!r}"[:60]
-    if isinstance(value, (Cell, Once)):
+    if isinstance(value, (Cell, IteratorValue)):
         return "a 0-d array" if isinstance(value, Cell) else "an iterator"
-    kind: Kind | None = None if isinstance(value, (Lst, Ref)) else getattr(value, "kind", None)
+    kind: Kind | None = None if isinstance(value, (ListValue, Ref)) else getattr(value, "kind", None)
     if kind is not None:
         return f"{'a number' if is_number(value) else 'an array'} ({kind})"
-    return {Tup: "a tuple", Rec: "a record", Fn: "a function", Lst: "a list", Ref: "a list",
-            SeveralLists: "a list"}.get(type(value), "a value")
+    names = {
+        TupleValue: "a tuple", RecordValue: "a record", FunctionValue: "a function", ListValue: "a list",
+        Ref: "a list", SeveralLists: "a list",
+    }  # fmt: skip
+    return names.get(type(value), "a value")

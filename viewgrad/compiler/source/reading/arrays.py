@@ -15,7 +15,7 @@ from ..emitting import Emitter
 from ..ir import FULL, Call, Const, Get, LetMany, Op, Set, Var, get, is_number
 from ..kinds import DTYPES, INT, Arr, Kind, Num, kind_of, sample
 from ..library import CREATORS, PURE
-from ..values import Cell, Static, Tup, as_expr, is_none, kind_name
+from ..values import Cell, Static, TupleValue, as_expr, is_none, kind_name
 from .attributes import as_variable
 from .operators import arithmetic, operation
 
@@ -33,16 +33,16 @@ def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
         return Call("copy", (as_variable(out, expr),), (), expr.kind)
     if (np.can_cast(old, char, "same_kind") and char != "?") or (old in "df" and char == "l"):
         return Call("astype", (as_variable(out, expr),), dtype_option(char), Arr(char, expr.kind.ndim))
-    raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)}")
+    raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)} is not supported")
 
 
 def dtype_named(out: Emitter, value: Any) -> str:
     try:
         found = str(np.dtype(value.value).char)
     except Exception:
-        raise out.refused("a dtype that is not known") from None
+        raise out.refused("a dtype that is not known is not supported") from None
     if found not in DTYPES:
-        raise out.refused(f"dtype {np.dtype(found)}")
+        raise out.refused(f"dtype {np.dtype(found)} is not supported")
     return found
 
 
@@ -52,7 +52,7 @@ def _bounds_of_clip(out: Emitter, args: list[Any], keywords: dict[str, Any]) -> 
     given = dict(zip(names, args)) | {{"a_min": "min", "a_max": "max", "a": "self"}.get(k, k): v
                                       for k, v in keywords.items()}
     if set(given) - set(names) or len(args) > 3:
-        raise out.refused("clip of these arguments")
+        raise out.refused("clip of these arguments is not supported")
     low, high = [None if each is None or (isinstance(each, Static) and each.value is None) else each
                  for each in (given.get("min"), given.get("max"))]
     row = "clip" if low is not None and high is not None else "clip_low" if low is not None else "clip_high"
@@ -68,10 +68,10 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
         row, args = _bounds_of_clip(out, args, keywords)
         keywords = {}
     if keywords:
-        raise out.refused(f"{row} with {next(iter(keywords))}=")
+        raise out.refused(f"{row} with {next(iter(keywords))}= is not supported")
     exprs = [as_expr(arg) for arg in args]
     if any(expr is None for expr in exprs):
-        raise out.refused(f"{row} of something other than numbers and arrays")
+        raise out.refused(f"{row} of something other than numbers and arrays is not supported")
     exprs = [out.lifted(expr) for expr in exprs]
     if row.startswith("clip"):
         found = _clipped(out, row, exprs)
@@ -81,9 +81,9 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
             target = args[-1]
             exprs.pop()
         if len(exprs) != expected:
-            raise out.refused(f"{row} of {len(exprs)} operands")
+            raise out.refused(f"{row} of {len(exprs)} operands is not supported")
         if row == "where" and exprs[0].kind.dtype != "?":
-            raise out.refused("where of no condition")
+            raise out.refused("where of no condition is not supported")
         found = operation(out, row, exprs)
     if is_number(found) and found.kind.weak and found.kind.dtype != "f":
         found = attrs.evolve(found, kind=attrs.evolve(found.kind, weak=False))
@@ -92,7 +92,7 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
 
 def _written_to(out: Emitter, target: Any, found: Any) -> Any:
     """Write the result of a function to the array that is given for it, and return the array."""
-    if isinstance(target, Tup) and len(target.items) == 1:
+    if isinstance(target, TupleValue) and len(target.items) == 1:
         target = target.items[0]
     base = as_expr(target)
     index: tuple[Any, ...]
@@ -104,10 +104,10 @@ def _written_to(out: Emitter, target: Any, found: Any) -> Any:
     elif isinstance(base, Var) and isinstance(base.kind, Arr):
         index = (FULL,) * base.kind.ndim
     else:
-        raise out.refused("out= of something other than an array")
+        raise out.refused("out= of something other than an array is not supported")
     place = get(base, index)
     if found.kind.dtype != base.kind.dtype or found.kind.ndim != place.kind.ndim:
-        raise out.refused("out= of another kind")
+        raise out.refused("out= of another kind is not supported")
     out.emit(Set(base, index, found, "", out.line))
     return target
 
@@ -129,18 +129,18 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
     """Read a call that creates an array."""
     keywords.pop("order", None)
     if "requires_grad" in keywords or "like" in keywords or "device" in keywords:
-        raise out.refused(f"{name} with {next(iter(keywords))}=")
+        raise out.refused(f"{name} with {next(iter(keywords))}= is not supported")
     if name.endswith("_like"):
         base = as_expr(args[0])
         if base is None or is_number(base):
-            raise out.refused(f"{name} of {kind_name(args[0])}")
+            raise out.refused(f"{name} of {kind_name(args[0])} is not supported")
         char = dtype_named(out, keywords.pop("dtype")) if "dtype" in keywords else base.kind.dtype
         fill = args[1:] if name == "full_like" else []
         if keywords or len(args) > 1 + len(fill):
-            raise out.refused(f"{name} with more arguments")
+            raise out.refused(f"{name} with more arguments is not supported")
         values = [as_expr(each) for each in fill]
         if any(value is None or not is_number(value) for value in values):
-            raise out.refused("full_like with something other than a number")
+            raise out.refused("full_like with something other than a number is not supported")
         options = dtype_option(char)
         return Call(name, (as_variable(out, base), *values), options, Arr(char, base.kind.ndim))
     if name in ("zeros", "ones", "empty", "full"):
@@ -151,17 +151,17 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
             fill = [rest.pop(0) if rest else keywords.pop("fill_value", None)]
         dtype = rest.pop(0) if rest else keywords.pop("dtype", None)
         if keywords or rest:
-            raise out.refused(f"{name} with more arguments")
-        exprs = [as_expr(each) for each in (sizes.items if isinstance(sizes, Tup) else [sizes])]
+            raise out.refused(f"{name} with more arguments is not supported")
+        exprs = [as_expr(each) for each in (sizes.items if isinstance(sizes, TupleValue) else [sizes])]
         if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs):
-            raise out.refused("a shape that is not made of integers")
+            raise out.refused("a shape that is not made of integers is not supported")
         values = [as_expr(each) for each in fill]
         if any(value is None or not is_number(value) for value in values):
-            raise out.refused("full with something other than a number")
+            raise out.refused("full with something other than a number is not supported")
         char = dtype_named(out, dtype) if dtype is not None and not (
             isinstance(dtype, Static) and dtype.value is None) else values[0].kind.dtype if values else "d"
         if values and (values[0].kind.dtype in "dD") > (char in "dDfF"):
-            raise out.refused("full of another dtype")
+            raise out.refused("full of another dtype is not supported")
         values = [value if isinstance(value, (Const, Var)) else out.temporary(value) for value in values]
         if not exprs:
             start = np.dtype(char).type(1 if name == "ones" else 0).item()
@@ -181,11 +181,11 @@ def cell_of(out: Emitter, expr: Any, char: str | None) -> Any:
     """
     dtype = expr.kind.dtype if char is None else char
     if not np.can_cast(expr.kind.dtype, dtype, "same_kind") or (dtype == "?" and expr.kind.dtype != "?"):
-        raise out.refused("a 0-d array of another dtype")
+        raise out.refused("a 0-d array of another dtype is not supported")
     site = (out.file, out.line)
     if site in out.numbers_at:
         if dtype != expr.kind.dtype:
-            raise out.refused("a 0-d array of another dtype")
+            raise out.refused("a 0-d array of another dtype is not supported")
         return out.temporary(Op("positive", (expr,), Num(dtype, boxed=True)) if dtype != "?" else expr, "number")
     store = out.temporary(Call("empty", ((Const(1, INT),),), dtype_option(dtype), Arr(dtype, 1)), "cell")
     out.emit(Set(store, (Const(0, INT),), out.lifted(expr), "", out.line))
@@ -196,64 +196,64 @@ def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any])
     """Read `array`, `asarray` and `copy`."""
     dtype = args[1] if len(args) > 1 else keywords.get("dtype")
     if set(keywords) - {"dtype", "copy"} or len(args) > 2:
-        raise out.refused(f"{name} with more arguments")
+        raise out.refused(f"{name} with more arguments is not supported")
     value = args[0]
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         return assembled(out, value, dtype)
     if isinstance(value, Static) and isinstance(value.value, (list, tuple)):
-        raise out.refused("an array of known numbers")
+        raise out.refused("an array of known numbers is not supported")
     expr = as_expr(value)
     if expr is not None and is_number(expr) and not expr.kind.boxed and "copy" not in keywords:
         char = None if dtype is None or is_none(dtype) else dtype_named(out, dtype)
         same = isinstance(value, Cell) and char in (None, expr.kind.dtype)
         return value if same and name in ("asarray", "asanyarray") else cell_of(out, expr, char)
     if expr is None or is_number(expr):
-        raise out.refused(f"{name} of {kind_name(value)}")
+        raise out.refused(f"{name} of {kind_name(value)} is not supported")
     plain = dtype is None or (isinstance(dtype, Static) and dtype.value is None)
     if not plain and dtype_named(out, dtype) != expr.kind.dtype:
         return converted(out, expr, dtype)
     if name in ("asarray", "asanyarray"):
         return expr
     if name == "ascontiguousarray" or "copy" in keywords:
-        raise out.refused(f"{name}, which may copy or not")
+        raise out.refused(f"{name}, which may copy or not, is not supported")
     return Call("copy", (as_variable(out, expr),), (), expr.kind)
 
 
-def assembled(out: Emitter, value: Tup, dtype: Any) -> Any:
+def assembled(out: Emitter, value: TupleValue, dtype: Any) -> Any:
     """Make an array of numbers, or of rows."""
     shape: list[int] = []
     level: Any = value
-    while isinstance(level, Tup):
+    while isinstance(level, TupleValue):
         shape.append(len(level.items))
         if not level.items:
             if len(shape) > 1 or not (dtype is None or is_none(dtype)):
-                raise out.refused("an array without elements")
+                raise out.refused("an array without elements is not supported")
             return out.temporary(Call("empty", ((Const(0, INT),),), dtype_option("d"), Arr("d", 1)), "array")
         level = level.items[0]
 
     def flat(tree: Any, depth: int) -> list[Any]:
         if depth == len(shape):
             return [tree]
-        if not isinstance(tree, Tup) or len(tree.items) != shape[depth]:
-            raise out.refused("rows of several lengths")
+        if not isinstance(tree, TupleValue) or len(tree.items) != shape[depth]:
+            raise out.refused("rows of several lengths are not supported")
         return [leaf for each in tree.items for leaf in flat(each, depth + 1)]
 
     leaves = flat(value, 0)
     exprs = [as_expr(leaf) for leaf in leaves]
     if any(expr is None for expr in exprs):
-        raise out.refused("an array of something other than numbers")
+        raise out.refused("an array of something other than numbers is not supported")
     if any(not is_number(expr) for expr in exprs):
         if len(shape) == 1:
             return pure(out, "stack", [value], {})
-        raise out.refused("an array of arrays")
+        raise out.refused("an array of arrays is not supported")
     kinds = [expr.kind for expr in exprs]
     try:
         char = str(np.result_type(*[np.dtype(kind.dtype) for kind in kinds]).char)
     except TypeError:
-        raise out.refused("an array of several kinds") from None
+        raise out.refused("an array of several kinds is not supported") from None
     if dtype is not None and not (isinstance(dtype, Static) and dtype.value is None):
         if not np.can_cast(char, dtype_named(out, dtype), "safe"):
-            raise out.refused("an array of another dtype")
+            raise out.refused("an array of another dtype is not supported")
         char = dtype_named(out, dtype)
     sizes = tuple([Const(each, INT) for each in shape])
     array = out.temporary(Call("empty", (sizes,), dtype_option(char), Arr(char, len(shape))), "array")
@@ -266,26 +266,26 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
     """Return a view made by a function of the array."""
     base = as_expr(args[0])
     if base is None or is_number(base):
-        raise out.refused(f"{name} of {kind_name(args[0])}")
+        raise out.refused(f"{name} of {kind_name(args[0])} is not supported")
     base = as_variable(out, base)
     rest: list[Any] = []
     for each in args[1:]:
-        if isinstance(each, Tup):
+        if isinstance(each, TupleValue):
             exprs = [as_expr(item) for item in each.items]
             if any(expr is None for expr in exprs):
-                raise out.refused(f"{name} with something other than integers")
+                raise out.refused(f"{name} with something other than integers is not supported")
             rest.append(tuple(exprs))
         else:
             expr = as_expr(each)
             if expr is None and isinstance(each, Static) and each.value is None:
-                raise out.refused(f"{name} with None")
+                raise out.refused(f"{name} with None is not supported")
             rest.append(expr)
     if any(each is None for each in rest):
-        raise out.refused(f"{name} with something other than integers")
+        raise out.refused(f"{name} with something other than integers is not supported")
     options = _options(out, name, keywords)
     if name in ("reshape", "ravel"):
         if options:
-            raise out.refused(f"{name} with {options[0][0]}=")
+            raise out.refused(f"{name} with {options[0][0]}= is not supported")
         out.reshapes = True
     samples = [sample(base.kind)]
     for each in rest:
@@ -301,7 +301,7 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
     except Exception as error:
         raise out.refused(f"{name}: {error}") from None
     if not result.ndim or name == "squeeze":
-        raise out.refused(f"{name}, whose dimensions depend on lengths")
+        raise out.refused(f"{name}, whose dimensions depend on lengths, is not supported")
     return Call(name, (base, *rest), options, Arr(base.kind.dtype, result.ndim), is_view=True)
 
 
@@ -314,7 +314,7 @@ def _options(out: Emitter, name: str, keywords: dict[str, Any]) -> tuple[tuple[s
     for key, value in keywords.items():
         known = _known(value)
         if known is _UNKNOWN:
-            raise out.refused(f"{name} with {key}= that is not known")
+            raise out.refused(f"{name} with {key}= that is not known is not supported")
         found.append((key, known))
     return tuple(found)
 
@@ -325,7 +325,7 @@ _UNKNOWN: Final = object()
 def _known(value: Any) -> Any:
     if isinstance(value, Static):
         return value.value
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         items = [_known(each) for each in value.items]
         return _UNKNOWN if any(each is _UNKNOWN for each in items) else tuple(items)
     return _UNKNOWN
@@ -346,7 +346,7 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
     ):
         if name == "dot":
             return arithmetic(out, "mul", *args)
-        raise out.refused("matmul of a number")
+        raise out.refused("matmul of a number is not supported")
     function = function_of(name) if hasattr(np, name.partition(".")[0]) else None
     if function is None:
         raise out.refused(f"{name} is not supported")
@@ -357,7 +357,7 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
     options = dict(keywords)
     taken = [each for number, arg in enumerate(args) for each in _taken(out, name, names, options, number, arg)]
     if any(key in options for key in ("out", "where", "initial", "dtype")):
-        raise out.refused(f"{name} with out=, where=, initial= or dtype=")
+        raise out.refused(f"{name} with out=, where=, initial= or dtype= is not supported")
     found = _options(out, name, options)
     samples, result = _sampled(out, name, function, taken, found)
     values = [arg if not isinstance(arg, Static) else Const(arg.value, INT) for arg in taken]
@@ -398,19 +398,19 @@ def _taken(
             return ()
         if isinstance(arg.value, str):
             return (arg,)
-        raise out.refused(f"{name} of {kind_name(arg)}")
-    if isinstance(arg, Tup):
-        exprs = [assembled(out, each, None) if isinstance(each, Tup) and each.items else as_expr(each)
+        raise out.refused(f"{name} of {kind_name(arg)} is not supported")
+    if isinstance(arg, TupleValue):
+        exprs = [assembled(out, each, None) if isinstance(each, TupleValue) and each.items else as_expr(each)
                  for each in arg.items]
         if any(expr is None for expr in exprs) or not exprs:
-            raise out.refused(f"{name} of {kind_name(arg)}")
+            raise out.refused(f"{name} of {kind_name(arg)} is not supported")
         if 0 < number < len(names) and all(isinstance(each, Static) for each in arg.items):
             options[names[number]] = arg
             return ()
         return (tuple([_atom(out, expr) for expr in exprs]),)
     expr = as_expr(arg)
     if expr is None:
-        raise out.refused(f"{name} of {kind_name(arg)}")
+        raise out.refused(f"{name} of {kind_name(arg)} is not supported")
     return (_atom(out, expr),)
 
 
@@ -422,7 +422,7 @@ def _many(out: Emitter, call: Call, kind: Any) -> Any:
     for name, each in zip(names, call.kind):
         out.kinds[name] = each
     out.emit(LetMany(names, call, out.line))
-    return Tup(tuple([Var(name, each) for name, each in zip(names, call.kind)]), kind)
+    return TupleValue(tuple([Var(name, each) for name, each in zip(names, call.kind)]), kind)
 
 
 def _atom(out: Emitter, expr: Any) -> Any:
@@ -435,8 +435,8 @@ def _result_kind(out: Emitter, name: str, result: Any, samples: list[Any]) -> Ki
     arrays = [each for item in samples for each in (item if isinstance(item, tuple) else (item,))
               if isinstance(each, np.ndarray)]
     if isinstance(result, np.ndarray) and any(np.may_share_memory(result, each) for each in arrays):
-        raise out.refused(f"{name}, which may give a view")
+        raise out.refused(f"{name}, which may give a view, is not supported")
     kind = kind_of(result)
     if kind is None or kind.dtype not in DTYPES:
-        raise out.refused(f"{name} of these kinds")
+        raise out.refused(f"{name} of these kinds is not supported")
     return kind

@@ -9,13 +9,13 @@ from typing import Any
 from ..emitting import Emitter
 from ..ir import Block, Call, Check, Const, Dim, For, Get, Lazy, Op, Set, Slice, Var, get
 from ..kinds import BOOL, INT, Arr
-from ..values import Lst, Rows
+from ..values import ListValue, Rows
 
 ONE = Const(1, INT)
 ZERO = Const(0, INT)
 
 
-def append_array(out: Emitter, lst: Lst, store: Var, rows: Rows, expr: Any) -> None:
+def append_array(out: Emitter, lst: ListValue, store: Var, rows: Rows, expr: Any) -> None:
     """Store the elements of an array behind those of the last item of a list."""
     array = expr if isinstance(expr, Var) else out.temporary(expr)
     last = Op("sub", (lst.count, ONE), INT)
@@ -30,7 +30,7 @@ def append_array(out: Emitter, lst: Lst, store: Var, rows: Rows, expr: Any) -> N
     store_array(out, lst, store, low, high, array)
 
 
-def store_array(out: Emitter, lst: Lst, store: Var, low: Any, high: Any, array: Var) -> None:
+def store_array(out: Emitter, lst: ListValue, store: Var, low: Any, high: Any, array: Var) -> None:
     """Copy the elements of an array to a part of the flat array of a list."""
     copies = out.moves if lst.has_views else out.rows
     if not lst.has_views:
@@ -46,7 +46,7 @@ def store_array(out: Emitter, lst: Lst, store: Var, low: Any, high: Any, array: 
         copies.append(out.buffer[-1])
 
 
-def array_at(out: Emitter, lst: Lst, store: Var, rows: Rows, place: Any) -> Var:
+def array_at(out: Emitter, lst: ListValue, store: Var, rows: Rows, place: Any) -> Var:
     """Return an array in a list: a copy, or a view."""
     low, lengths = place_of_array(out, rows, place)
     row = get(store, (Slice(low, Op("add", (low, product(lengths)), INT)),))
@@ -67,7 +67,7 @@ def place_of_array(out: Emitter, rows: Rows, place: Any) -> tuple[Var, list[Var]
     return loaded(out, rows.starts, place, "low"), [loaded(out, size, place, "length") for size in rows.sizes]
 
 
-def stacked(out: Emitter, lst: Lst, store: Var, rows: Rows) -> Var:
+def stacked(out: Emitter, lst: ListValue, store: Var, rows: Rows) -> Var:
     """Return the arrays of a list, which must have one shape, as a view with one more dimension."""
     lengths = [loaded(out, size, ZERO, "length") for size in rows.sizes]
     k = Var(out.fresh("k"), INT)

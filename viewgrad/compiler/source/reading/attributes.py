@@ -9,7 +9,7 @@ import numpy as np
 from ..emitting import Emitter
 from ..ir import Call, Dim, Op, Var
 from ..kinds import INT, Arr, Num, is_complex
-from ..values import Static, Tup, as_expr, kind_name
+from ..values import Static, TupleValue, as_expr, kind_name
 
 
 def as_variable(out: Emitter, expr: Any) -> Any:
@@ -21,7 +21,7 @@ def attribute(out: Emitter, base: Any, name: str, node: Any) -> Any:
     """Return an attribute of a number or an array."""
     expr = as_expr(base)
     if expr is None:
-        raise out.refused(f"attribute {name} of {kind_name(base)}", node)
+        raise out.refused(f"attribute {name} of {kind_name(base)} is not supported", node)
     ndim = expr.kind.ndim
     if name == "ndim":
         return Static(ndim)
@@ -29,9 +29,9 @@ def attribute(out: Emitter, base: Any, name: str, node: Any) -> Any:
         return Static(np.dtype(expr.kind.dtype))
     if name == "shape":
         if not ndim:
-            return Tup(())
+            return TupleValue(())
         base = as_variable(out, expr)
-        return Tup(tuple([Dim(base, axis) for axis in range(ndim)]))
+        return TupleValue(tuple([Dim(base, axis) for axis in range(ndim)]))
     if name == "size":
         if not ndim:
             return Static(1)
@@ -48,4 +48,4 @@ def attribute(out: Emitter, base: Any, name: str, node: Any) -> Any:
         if not ndim:
             return Op(name, (out.lifted(expr),), Num("d"))
         return Call(name, (as_variable(out, expr),), (), Arr("d", ndim), is_view=True)
-    raise out.refused(f"attribute {name} of {kind_name(base)}", node)
+    raise out.refused(f"attribute {name} of {kind_name(base)} is not supported", node)

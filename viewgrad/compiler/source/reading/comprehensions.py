@@ -13,13 +13,13 @@ from ..library import library_name
 from ..values import (
     HashedDict,
     HashedSet,
-    Lst,
-    Once,
+    IteratorValue,
+    ListValue,
+    NotSupported,
     Ref,
-    Refused,
     Reread,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     as_key,
     items_in,
@@ -97,7 +97,7 @@ class ComprehensionReader(TargetReader):
         low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (sequence.low, sequence.high)]
         probe = self.looped(inner, read)
         if found[0] is None or not is_number(found[0]) or found[0].kind.dtype != "d":
-            raise self.out.refused("a list of something other than floats, of unknown length", node)
+            raise self.out.refused("a list of something other than floats, of unknown length, is not supported", node)
         array = self.out.temporary(Call("empty", ((count,),), (("dtype", "float64"),), Arr("d", 1)), "listed")
         self.out.emit(Check(Op("less_equal", (Const(0, INT), count), BOOL), line))
         probe.append(Set(array, (number,), found[0], "", line))
@@ -114,7 +114,7 @@ class ComprehensionReader(TargetReader):
         raise NotImplementedError
 
     def sequence(self, scope: Scope, node: ast.expr) -> Any:
-        """Return the iterable of a loop: an `Iteration`, or a `Tup` of known length."""
+        """Return the iterable of a loop: an `Iteration`, or a `TupleValue` of known length."""
         option = node.keywords[0].arg if isinstance(node, ast.Call) and len(node.keywords) == 1 else None
         strict, starts = option == "strict", option == "start"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (strict or starts or not node.keywords):
@@ -152,15 +152,15 @@ class ComprehensionReader(TargetReader):
             return self.by_loop(scope, node)
         before, numbers = len(self.out.buffer), dict(self.out.numbers)
         try:
-            return Tup(tuple(self.each(scope, node.elt, node.generators, node)), kind, site)
-        except Refused:
+            return TupleValue(tuple(self.each(scope, node.elt, node.generators, node)), kind, site)
+        except NotSupported:
             del self.out.buffer[before:]
             self.out.numbers = numbers
             return self.by_loop(scope, node)
 
     def by_loop(
         self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, given: dict[str, Any] | None = None
-    ) -> Lst | Ref:
+    ) -> ListValue | Ref:
         """Return a list of the items of a comprehension, filled by a loop.
 
         Arguments:
@@ -171,18 +171,18 @@ class ComprehensionReader(TargetReader):
         call = ast.Call(ast.Attribute(ast.Name(ITEMS, ast.Load()), "append", ast.Load()), [node.elt], [])
         empty = self.new_list_at((scope.file, node.lineno, node.col_offset))
         found = self.collected(scope, node, ast.Expr(call), {ITEMS: empty, **(given or {})}).env[ITEMS]
-        if not isinstance(found, (Lst, Ref)):
-            raise self.out.refused("a list without items", node)
+        if not isinstance(found, (ListValue, Ref)):
+            raise self.out.refused("a list without items is not supported", node)
         return found
 
-    def list_of(self, scope: Scope, value: Any, node: Any) -> Lst | Ref:
+    def list_of(self, scope: Scope, value: Any, node: Any) -> ListValue | Ref:
         """Read `list` of an iterable of unknown length."""
         each = ast.Name("each", ast.Load())
         generator = ast.comprehension(ast.Name("each", ast.Store()), ast.Name(GIVEN, ast.Load()), [], 0)
         made = ast.fix_missing_locations(ast.copy_location(ast.ListComp(each, [generator]), node))
         return self.by_loop(scope, made, {GIVEN: value})
 
-    def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> Lst | Ref:
+    def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> ListValue | Ref:
         """Read `map` or `filter`, as a list."""
         call = ast.Call(ast.Name(FUNCTION, ast.Load()), [ast.Name("each", ast.Load())], [])
         each = ast.Name("each", ast.Load()) if is_filter else call
@@ -195,7 +195,7 @@ class ComprehensionReader(TargetReader):
         """Read an item or a slice; a slice of a list is a new list."""
         if isinstance(node.slice, ast.Slice):
             base = self.value(scope, node.value)
-            if isinstance(base, (Lst, Ref)):
+            if isinstance(base, (ListValue, Ref)):
                 view = vector_of(self.out, base)
                 if view is None:
                     return self.part_of_list(base, self.index_items(scope, node.slice)[0], node)
@@ -207,10 +207,10 @@ class ComprehensionReader(TargetReader):
             return item(self.out, self.settled([base], [mark])[0], items, node)
         return super().of_Subscript(scope, node)
 
-    def part_of_list(self, base: Lst | Ref, part: Slice, node: ast.Subscript) -> Any:
+    def part_of_list(self, base: ListValue | Ref, part: Slice, node: ast.Subscript) -> Any:
         """Read a slice of a list of rows, tuples or lists."""
         if part.step is not None and part.step != Const(1, INT) and part.step != Const(-1, INT):
-            raise self.out.refused("a slice with a step of a list of tuples, rows or lists", node)
+            raise self.out.refused("a slice with a step of a list of tuples, rows or lists is not supported", node)
         ends = [Static(None) if each is None else each for each in (part.low, part.high)]
         backwards = part.step == Const(-1, INT)
         return self.call_own(python_code.backwards if backwards else python_code.part, [base, *ends])
@@ -228,7 +228,7 @@ class ComprehensionReader(TargetReader):
         before, numbers = len(self.out.buffer), dict(self.out.numbers)
         try:
             items = self.each(scope, pair, node.generators, node)
-        except Refused:
+        except NotSupported:
             raise Reread(("hashed", site), True) from None
         for each in items:
             key, value = as_key(each.items[0]), each.items[1]
@@ -269,7 +269,7 @@ class ComprehensionReader(TargetReader):
 
     def of_GeneratorExp(self, scope: Scope, node: ast.GeneratorExp) -> Any:
         """Return the items of a generator."""
-        return Once(self.over_known(scope, node, tuple))
+        return IteratorValue(self.over_known(scope, node, tuple))
 
     def each(self, scope: Scope, element: ast.expr, generators: list[ast.comprehension], node: Any) -> list[Any]:
         """Return the values of a comprehension over known values."""
@@ -277,19 +277,19 @@ class ComprehensionReader(TargetReader):
         generator, *rest = generators
         names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
         sequence = self.sequence(scope, generator.iter)
-        if not isinstance(sequence, Tup) and sequence.is_range and isinstance(sequence.low, Const) \
+        if not isinstance(sequence, TupleValue) and sequence.is_range and isinstance(sequence.low, Const) \
                 and isinstance(sequence.high, Const):
             numbers = range(sequence.low.value, sequence.high.value, sequence.step)
-            sequence = Tup(tuple(map(Static, numbers[: UNROLLED + 1])))
-        if not isinstance(sequence, Tup) or len(sequence.items) > UNROLLED:
-            raise self.out.refused("a comprehension of unknown length", node)
+            sequence = TupleValue(tuple(map(Static, numbers[: UNROLLED + 1])))
+        if not isinstance(sequence, TupleValue) or len(sequence.items) > UNROLLED:
+            raise self.out.refused("a comprehension of unknown length is not supported", node)
         found: list[Any] = []
         for each in sequence.items:
             inner.stores = dict.fromkeys(names, 1)
             self.assign(inner, generator.target, each)
             tests = [self.condition(inner, test) for test in generator.ifs]
             if not all(isinstance(test, bool) for test in tests):
-                raise self.out.refused("a comprehension with a condition that is not known", node)
+                raise self.out.refused("a comprehension with a condition that is not known is not supported", node)
             if all(tests):
                 found += self.each(inner, element, rest, node) if rest else [self.copied(self.value(inner, element))]
         return found

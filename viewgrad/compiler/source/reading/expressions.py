@@ -16,15 +16,15 @@ from ..values import (
     CONFLICT,
     TEXT,
     Cell,
-    Fn,
+    FunctionValue,
+    IteratorValue,
     ListOf,
-    Lst,
-    Once,
-    Rec,
+    ListValue,
+    RecordValue,
     Ref,
     SeveralLists,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     as_key,
     is_listed,
@@ -70,7 +70,7 @@ class ExpressionReader(NameReader):
         """Read an expression that must be a number or an array."""
         found = as_expr(self.value(scope, node))
         if found is None:
-            raise self.out.refused("something other than a number or an array", node)
+            raise self.out.refused("something other than a number or an array is not supported", node)
         return found
 
     def of_Constant(self, scope: Scope, node: ast.Constant) -> Any:
@@ -83,22 +83,22 @@ class ExpressionReader(NameReader):
 
     def of_Tuple(self, scope: Scope, node: ast.Tuple) -> Any:
         """Read a tuple."""
-        return Tup(tuple(self._starred(scope, node.elts)))
+        return TupleValue(tuple(self._starred(scope, node.elts)))
 
     def of_List(self, scope: Scope, node: ast.List) -> Any:
         """Read a list."""
         found = self.displayed(scope, node)
         return self.growing(found) if self.grows(found.site) else found
 
-    def displayed(self, scope: Scope, node: ast.List) -> Tup:
+    def displayed(self, scope: Scope, node: ast.List) -> TupleValue:
         """Read the items of a list display."""
-        return Tup(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
+        return TupleValue(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
 
     def grows(self, site: Any) -> bool:
         """Return whether the list made at a place of the source has an unknown length."""
         return site in self.known_sites or ("heap", site) in self.known_sites
 
-    def growing(self, given: Tup, times: Any = None) -> Lst | Ref:
+    def growing(self, given: TupleValue, times: Any = None) -> ListValue | Ref:
         """Make a list of unknown length.
 
         Arguments:
@@ -108,11 +108,11 @@ class ExpressionReader(NameReader):
         kind = self.known_now(self.known_sites.get(given.site))
         for each in given.items:
             kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
-        found: Lst | Ref
+        found: ListValue | Ref
         if ("heap", given.site) in self.known_sites:
             found = new_ref(self.out, given.site, kind)
         elif kind is None:
-            raise self.out.refused("a list of items that are not known")
+            raise self.out.refused("a list of items that are not known is not supported")
         else:
             has_views = ("views", given.site) in self.known_sites
             found = new_list(self.out, given.site, kind, self.room_for_items(), has_views)
@@ -140,14 +140,14 @@ class ExpressionReader(NameReader):
         for node, each in zip(elements, values):
             if isinstance(node, ast.Starred):
                 each = items_in(each)
-            elif isinstance(each, Once):
+            elif isinstance(each, IteratorValue):
                 raise self.out.refused("an iterator is kept", node)
             if not isinstance(node, ast.Starred):
                 found.append(each)
-            elif isinstance(each, Tup):
+            elif isinstance(each, TupleValue):
                 found += each.items
             else:
-                raise self.out.refused("a starred value of unknown length", node)
+                raise self.out.refused("a starred value of unknown length is not supported", node)
         return found
 
     def values(self, scope: Scope, nodes_: Sequence[ast.expr]) -> list[Any]:
@@ -176,8 +176,8 @@ class ExpressionReader(NameReader):
         return values
 
     def _settled(self, value: Any, names: set[str], writes: bool, saved: Block) -> Any:
-        if isinstance(value, Tup):
-            return Tup(tuple([self._settled(each, names, writes, saved) for each in value.items]), value.cls,
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple([self._settled(each, names, writes, saved) for each in value.items]), value.cls,
                        value.site)
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self._settled(value.number, names, writes, saved))
@@ -201,7 +201,7 @@ class ExpressionReader(NameReader):
         for key, value in zip(node.keys, node.values):
             known = None if key is None else as_key(self.value(scope, key))
             if not isinstance(known, Static) or not is_plain(known.value):
-                raise self.out.refused("a dict whose keys are not known", node)
+                raise self.out.refused("a dict whose keys are not known is not supported", node)
             fields[known.value] = self.copied(self.value(scope, value))
         return self.record(fields, dict, (scope.file, node.lineno, node.col_offset))
 
@@ -221,14 +221,15 @@ class ExpressionReader(NameReader):
             if isinstance(node.right, ast.List):
                 return self.multiplied(scope, node.right, self.fixed_value(scope, node.left))
         left, right = self.values(scope, [node.left, node.right])
-        if isinstance(node.op, ast.Add) and any(isinstance(each, (Lst, Ref)) for each in (left, right)) and all(
-            isinstance(each, (Lst, Ref)) or (isinstance(each, Tup) and each.cls is list) for each in (left, right)
+        if isinstance(node.op, ast.Add) and any(isinstance(each, (ListValue, Ref)) for each in (left, right)) and all(
+            isinstance(each, (ListValue, Ref)) or (isinstance(each, TupleValue) and each.cls is list)
+            for each in (left, right)
         ):
             return self.call_own(python_code.concatenated, [left, right])
         if isinstance(node.op, ast.MatMult):
             return self.matmul(left, right)
         found = arithmetic(self.out, BINARY[type(node.op)], left, right)
-        if isinstance(found, Tup) and found.cls is list:
+        if isinstance(found, TupleValue) and found.cls is list:
             found = attrs.evolve(found, site=(scope.file, node.lineno, node.col_offset, "sum"))
             return self.growing(found) if self.grows(found.site) else found
         return found
@@ -249,7 +250,7 @@ class ExpressionReader(NameReader):
         if is_integer and (not isinstance(times, Static) or self.grows(items.site)):
             return self.growing(items, self.fixed(expr))
         found = arithmetic(self.out, "mul", items, times)
-        return attrs.evolve(found, site=items.site) if isinstance(found, Tup) else found
+        return attrs.evolve(found, site=items.site) if isinstance(found, TupleValue) else found
 
     def matmul(self, left: Any, right: Any) -> Any:
         """Return the product of matrices."""
@@ -388,7 +389,7 @@ class ExpressionReader(NameReader):
 
     def contained(self, item: Any, container: Any, node: Any) -> Any:
         """Return whether an object is in a container: a bool if it is known, else an expression."""
-        if isinstance(container, (Lst, Ref)):
+        if isinstance(container, (ListValue, Ref)):
             return self.call_own(python_code.contains, [container, item])
         return contains(self.out, item, container)
 
@@ -423,7 +424,7 @@ class ExpressionReader(NameReader):
             after.append(scope.env)
         scope.env, scope.present = joined_scopes(*after), present
         if any(isinstance(value, Cell) for value in values):
-            raise self.out.refused("a choice of 0-d arrays", node)
+            raise self.out.refused("a choice of 0-d arrays is not supported", node)
         exprs = [as_expr(value) for value in values]
         if not any(blocks) and not any(expr is None for expr in exprs):
             kind = joined(exprs[0].kind, exprs[1].kind)
@@ -442,10 +443,10 @@ class ExpressionReader(NameReader):
         """Merge the values of the two sides of a branch: numbers, arrays, or tuples of them."""
         if isinstance(then, Static) and isinstance(other, Static) and joined_values(then, other) is not CONFLICT:
             return then
-        if isinstance(then, Tup) and isinstance(other, Tup) and len(then.items) == len(other.items) \
+        if isinstance(then, TupleValue) and isinstance(other, TupleValue) and len(then.items) == len(other.items) \
                 and then.cls is other.cls:
             pairs = zip(then.items, other.items)
-            return Tup(tuple([self.choice(one, two, blocks, node) for one, two in pairs]), then.cls)
+            return TupleValue(tuple([self.choice(one, two, blocks, node) for one, two in pairs]), then.cls)
         if is_listed(then) and is_listed(other):
             joined_lists = joined_values(then, other)
             if isinstance(joined_lists, SeveralLists):
@@ -455,10 +456,10 @@ class ExpressionReader(NameReader):
                 return Ref(then.heap, number, joined_item_kinds(self.out, then.of, other.of))
         exprs = [as_expr(side) for side in (then, other)]
         if any(expr is None for expr in exprs):
-            raise self.out.refused(f"a choice of {kind_name(then)} or {kind_name(other)}", node)
+            raise self.out.refused(f"a choice of {kind_name(then)} or {kind_name(other)} is not supported", node)
         kind = joined(exprs[0].kind, exprs[1].kind)
         if kind is None:
-            raise self.out.refused("a choice of two kinds", node)
+            raise self.out.refused("a choice of two kinds is not supported", node)
         name = self.out.fresh("choice")
         self.out.kinds[name] = kind
         self.out.variables.add(name)
@@ -470,13 +471,13 @@ class ExpressionReader(NameReader):
         """Read an item."""
         base = self.value(scope, node.value)
         mark = len(self.out.buffer)
-        if isinstance(base, Rec) and base.cls is not Fields:
+        if isinstance(base, RecordValue) and base.cls is not Fields:
             key = as_key(self.value(scope, node.slice))
             return self.item_by_key(self.settled([base], [mark])[0], key, node)
         items = self.index_items(scope, node.slice)
         return item(self.out, self.settled([base], [mark])[0], items, node)
 
-    def item_by_key(self, base: Rec, key: Any, node: Any) -> Any:
+    def item_by_key(self, base: RecordValue, key: Any, node: Any) -> Any:
         """Return an item of a dict."""
         return item(self.out, base, [key], node)
 
@@ -523,17 +524,17 @@ class ExpressionReader(NameReader):
         """Return the truth value of a value: a bool if it is known, else an expression."""
         if isinstance(value, Static):
             if not is_plain(value.value) and not _is_true_by_default(type(value.value)):
-                raise self.out.refused(f"the truth of {kind_name(value)}", node)
+                raise self.out.refused(f"the truth of {kind_name(value)} is not supported", node)
             return bool(value.value)
-        if isinstance(value, Tup):
+        if isinstance(value, TupleValue):
             return bool(value.items)
-        if isinstance(value, (Rec, Fn)):
-            return True if isinstance(value, Fn) else bool(value.fields) or value.cls is not dict
-        if isinstance(value, (Lst, Ref)):
+        if isinstance(value, (RecordValue, FunctionValue)):
+            return True if isinstance(value, FunctionValue) else bool(value.fields) or value.cls is not dict
+        if isinstance(value, (ListValue, Ref)):
             return Op("not_equal", (count_of(self.out, value), Const(0, INT)), BOOL)
         expr = as_expr(value)
         if expr is None or not is_number(expr):
-            raise self.out.refused(f"the truth of {kind_name(value)}", node)
+            raise self.out.refused(f"the truth of {kind_name(value)} is not supported", node)
         if isinstance(expr, Const):
             return bool(expr.value)
         expr = self.out.lifted(expr)
@@ -541,11 +542,11 @@ class ExpressionReader(NameReader):
             return expr
         return Op("not_equal", (expr, Const(0, INT)), kind_of_operator("not_equal", (expr.kind, INT)))
 
-    def nested(self, scope: Scope, node: Any) -> Fn:
+    def nested(self, scope: Scope, node: Any) -> FunctionValue:
         """Return the value of a nested function."""
         defaults = tuple([self.held(self.value(scope, each)) for each in node.args.defaults])
         kw = tuple([None if each is None else self.held(self.value(scope, each)) for each in node.args.kw_defaults])
-        return Fn(node, scope, defaults, kw)
+        return FunctionValue(node, scope, defaults, kw)
 
     def index_items(self, scope: Scope, node: ast.expr) -> list[Any]:
         """Read the items of an index."""
@@ -556,7 +557,7 @@ class ExpressionReader(NameReader):
                 marks.append(len(self.out.buffer))
             return self.settled(found, marks)
         found = self.index_item(scope, node)
-        return list(found.items) if isinstance(found, Tup) and found.cls is tuple else [found]
+        return list(found.items) if isinstance(found, TupleValue) and found.cls is tuple else [found]
 
     def index_item(self, scope: Scope, node: ast.expr) -> Any:
         """Read an item of an index: an expression, a `Slice`, or a known object."""

@@ -19,20 +19,20 @@ from ..string_codes import with_string_codes
 from ..try_statements import without_try_statements
 from ..values import (
     CONFLICT,
-    Fn,
+    FunctionValue,
     HashedDict,
     HashedSet,
-    Lst,
+    IteratorValue,
+    ListValue,
     Maybe,
-    Once,
+    NotSupported,
     OrNone,
     Path,
-    Rec,
+    RecordValue,
     Ref,
-    Refused,
     Reread,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     as_key,
     is_hashed,
@@ -91,7 +91,7 @@ class CallReader(SelectionReader):
             base = self.value(scope, node.func.value)
             if isinstance(base, Static):
                 function = self.attribute_value(base, node.func.attr)
-            elif isinstance(base, Rec) and not is_hashed(base):
+            elif isinstance(base, RecordValue) and not is_hashed(base):
                 function = self.member(base, node.func.attr, node)
             else:
                 function = None
@@ -103,15 +103,15 @@ class CallReader(SelectionReader):
         is_starred = any(isinstance(arg, ast.Starred) for arg in node.args)
         if name in NESTS or (name in ITERABLES and len(node.keywords) < 2 and not is_starred):
             found = self.items_of(scope, node, name in NESTS)
-            return found if name == "builtins.range" else Once(found)
+            return found if name == "builtins.range" else IteratorValue(found)
         start = len(self.out.buffer)
         args: list[Any] = []
         marks: list[int] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
                 inner = items_in(self.value(scope, arg.value))
-                if not isinstance(inner, Tup):
-                    raise self.out.refused("starred arguments whose number is not known", node)
+                if not isinstance(inner, TupleValue):
+                    raise self.out.refused("starred arguments whose number is not known are not supported", node)
                 args += inner.items
             else:
                 args.append(self.argument(scope, arg))
@@ -122,14 +122,14 @@ class CallReader(SelectionReader):
             if keyword.arg is not None:
                 keywords[keyword.arg] = value
                 marks.append(len(self.out.buffer))
-            elif isinstance(value, Rec) and value.cls is dict:
+            elif isinstance(value, RecordValue) and value.cls is dict:
                 keywords |= value.fields
                 marks += [len(self.out.buffer)] * (len(args) + len(keywords) - len(marks))
             else:
-                raise self.out.refused("keywords that are not known", node)
+                raise self.out.refused("keywords that are not known are not supported", node)
         names = list(keywords)
         base, *values = self.settled([base, *args, *keywords.values()], [start, *marks])
-        if name is None and function is not None and any(isinstance(each, Once) for each in values):
+        if name is None and function is not None and any(isinstance(each, IteratorValue) for each in values):
             raise self.out.refused("an iterator is given to a function", node)
         values = list(map(items_in, values))
         args, keywords = values[: len(args)], dict(zip(names, values[len(args) :]))
@@ -137,22 +137,22 @@ class CallReader(SelectionReader):
             assert isinstance(node.func, ast.Attribute)
             return self.call_method(scope, base, node.func.attr, list(map(self.of_deferred, args)), keywords, node)
         found = self.called(scope, function, args, keywords, node)
-        return Once(found) if name in ONE_SHOT else found
+        return IteratorValue(found) if name in ONE_SHOT else found
 
     def call_method(
         self, scope: Scope, base: Any, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
     ) -> Any:
         """Return the result of a method of a number, an array or a container."""
-        if isinstance(base, (Lst, Ref)):
+        if isinstance(base, (ListValue, Ref)):
             return self.list_method(scope, base, name, args, keywords, node)
         if is_hashed(base) and not keywords:
             return self.hashed_method(base, name, list(map(self.copied, args)), node)
-        if isinstance(base, Tup) and base.cls is set:
+        if isinstance(base, TupleValue) and base.cls is set:
             raise Reread(("hashed", base.site), True)
         return method(self.out, base, name, args, keywords)
 
     def list_method(
-        self, scope: Scope, base: Lst | Ref, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
+        self, scope: Scope, base: ListValue | Ref, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
     ) -> Any:
         """Return the result of a method of a list of unknown length, or of a deque."""
         if name == "sort" and not args:
@@ -184,7 +184,7 @@ class CallReader(SelectionReader):
         if isinstance(node, (ast.GeneratorExp, ast.ListComp)) and len(node.generators) == 1:
             (generator,) = node.generators
             is_nest = isinstance(generator.iter, ast.Call) and self.library_called(scope, generator.iter) in NESTS
-            if not generator.ifs and not is_nest and not isinstance(self.sequence(scope, generator.iter), Tup):
+            if not generator.ifs and not is_nest and not isinstance(self.sequence(scope, generator.iter), TupleValue):
                 return Deferred(node, scope)
         return self.value(scope, node)
 
@@ -211,7 +211,7 @@ class CallReader(SelectionReader):
         if isinstance(function, Bound):
             path = Path(function.function, False)
             return self.call_python(function.function, path, [function.owner, *args], keywords)
-        if isinstance(function, Fn):
+        if isinstance(function, FunctionValue):
             return self.call_nested(function, args, keywords)
         if not isinstance(function, Static):
             raise self.out.refused(f"{kind_name(function)} is called", node)
@@ -248,8 +248,8 @@ class CallReader(SelectionReader):
         found = self.selection(scope, name, args, keywords, node)
         if found is not None:
             return found
-        if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and isinstance(args[0], Tup):
-            made = Tup(args[0].items, list, site) if name == "builtins.list" else Tup(args[0].items)
+        if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and isinstance(args[0], TupleValue):
+            made = TupleValue(args[0].items, list, site) if name == "builtins.list" else TupleValue(args[0].items)
             return self.growing(made) if name == "builtins.list" and self.grows(site) else made
         own = self.in_python(name, args) if not keywords else None
         if own is not None:
@@ -257,18 +257,20 @@ class CallReader(SelectionReader):
         given = in_numpy_code(name, args, keywords)
         if given is not None:
             return self.call_own(*given)
-        if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and not isinstance(args[0], (Tup, Rec)):
+        if name in ("builtins.list", "builtins.tuple") and len(args) == 1 and not isinstance(
+            args[0], (TupleValue, RecordValue)
+        ):
             return self.list_of(scope, args[0], node)
         if name.startswith("numpy."):
-            args = [array_of_list(self.out, arg) if isinstance(arg, (Lst, Ref)) else arg for arg in args]
-        if any(isinstance(arg, Fn) for arg in args):
+            args = [array_of_list(self.out, arg) if isinstance(arg, (ListValue, Ref)) else arg for arg in args]
+        if any(isinstance(arg, FunctionValue) for arg in args):
             raise self.out.refused(f"a function is given to {name.rpartition('.')[2]}", node)
         return library(self.out, name, args, keywords)
 
-    def made_by_hash(self, name: str, args: list[Any], site: Any, node: ast.Call) -> Rec | None:
+    def made_by_hash(self, name: str, args: list[Any], site: Any, node: ast.Call) -> RecordValue | None:
         """Return the result of `set` of an iterable, or of `dict` of nothing; None for other calls."""
         if name == "builtins.set" and len(args) < 2:
-            return self.set_from(args[0] if args else Tup(()), site, node)
+            return self.set_from(args[0] if args else TupleValue(()), site, node)
         if name == "builtins.dict" and not args:
             return self.hashed(HashedDict, site) if self.is_hashed_at(site) else self.record({}, dict, site)
         return None
@@ -280,7 +282,7 @@ class CallReader(SelectionReader):
         site = (scope.file, node.lineno, node.col_offset)
         if value in (collections.defaultdict, collections.Counter) and not keywords:
             if len(args) != (value is collections.defaultdict):
-                raise self.out.refused(f"a {value.__name__} of these arguments", node)
+                raise self.out.refused(f"a {value.__name__} of these arguments is not supported", node)
             return self.default_dict(args[0], site, node) if args else self.counter(site)
         if value is functools.partial:
             return Partial(args[0], [self.given(arg) for arg in args[1:]], keywords)
@@ -292,17 +294,17 @@ class CallReader(SelectionReader):
         if hasattr(value, "_fields"):
             given = dict(zip(value._fields, args)) | keywords
             if list(given) == list(value._fields):
-                return Tup(tuple(map(self.held, given.values())), value)
+                return TupleValue(tuple(map(self.held, given.values())), value)
         if is_plain_class(value):
             return self.instance(value, site, args, keywords)
         raise self.out.refused(f"an instance of {value.__name__} is made", node)
 
     def deque(self, scope: Scope, args: list[Any], node: ast.Call) -> Any:
         """Read a `collections.deque` without a bound, as a list."""
-        given = args[0] if args else Tup(())
-        if not isinstance(given, Tup):
+        given = args[0] if args else TupleValue(())
+        if not isinstance(given, TupleValue):
             return self.list_of(scope, given, node)
-        found = Tup(given.items, list, (scope.file, node.lineno, node.col_offset, DEQUE))
+        found = TupleValue(given.items, list, (scope.file, node.lineno, node.col_offset, DEQUE))
         return self.growing(found) if self.grows(found.site) else found
 
     def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type, site: Any) -> dict[str, Any]:
@@ -316,7 +318,7 @@ class CallReader(SelectionReader):
             else:
                 factory = getattr(cls.__dict__.get("__dataclass_fields__", {}).get(name), "default_factory", None)
                 if factory is list:
-                    made = Tup((), list, (*site, name))
+                    made = TupleValue((), list, (*site, name))
                     found[name] = self.growing(made) if self.grows(made.site) else made
                 elif factory is dict:
                     found[name] = self.record({}, dict, (*site, name))
@@ -324,7 +326,7 @@ class CallReader(SelectionReader):
                     raise self.out.refused(f"{name} of a {cls.__name__} is left out")
         return found
 
-    def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> Rec:
+    def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> RecordValue:
         """Return an object of a plain class, made by its `__init__`."""
         self.known_sites.setdefault(site, {})
         found = self.record({}, cls, site)
@@ -338,7 +340,7 @@ class CallReader(SelectionReader):
         try:
             self.listed(comprehension)
             return True
-        except Refused:
+        except NotSupported:
             return False
         finally:
             self.out.buffer, self.out.numbers = before, numbers
@@ -346,28 +348,28 @@ class CallReader(SelectionReader):
     def in_python(self, name: str, args: list[Any]) -> Any:
         """Return the function of `python_code` that implements a library call; None if there is none."""
         if name in UPDATES:
-            return UPDATES[name] if isinstance(as_expr(args[1]), Var) or not isinstance(args[1], Tup) else None
+            return UPDATES[name] if isinstance(as_expr(args[1]), Var) or not isinstance(args[1], TupleValue) else None
         rule = LOOPS.get(name)
         if rule is None or len(args) not in (1, 2) or (len(args) == 2 and name != "builtins.sum"):
             return None
-        if isinstance(args[0], (Lst, Ref)):
+        if isinstance(args[0], (ListValue, Ref)):
             return rule
         expr = as_expr(args[0])
         is_vector = expr is not None and isinstance(expr.kind, Arr) and expr.kind.ndim == 1
         return rule if is_vector and name != "builtins.sum" else None
 
-    def member(self, base: Rec, name: str, node: Any) -> Any:
+    def member(self, base: RecordValue, name: str, node: Any) -> Any:
         """Return a method of a record, or a function in one of its fields."""
         if base.cls is dict:
             method = {"keys": [Static(key) for key in base.fields], "values": list(base.fields.values()),
-                      "items": [Tup((Static(key), value)) for key, value in base.fields.items()]}.get(name)
+                      "items": [TupleValue((Static(key), value)) for key, value in base.fields.items()]}.get(name)
             if name == "get":
                 return DictGet(base)
             if method is None and name in ("setdefault", "pop", "clear"):
                 raise self.with_computed_keys(base, None, node)
             if method is None:
                 raise self.out.refused(f"dict.{name} is not supported", node)
-            return Given(Tup(tuple(method)))
+            return Given(TupleValue(tuple(method)))
         if name in base.fields:
             return base.fields[name]
         member = next((vars(each)[name] for each in base.cls.__mro__ if name in vars(each)), None)
@@ -383,15 +385,15 @@ class CallReader(SelectionReader):
         """Evaluate `isinstance` for known classes."""
         value = self.value(scope, node.args[0])
         kind = self.value(scope, node.args[1])
-        classes = kind.items if isinstance(kind, Tup) else (kind,)
+        classes = kind.items if isinstance(kind, TupleValue) else (kind,)
         if not all(isinstance(each, Static) and isinstance(each.value, type) for each in classes):
-            raise self.out.refused("isinstance of a class that is not known", node)
+            raise self.out.refused("isinstance of a class that is not known is not supported", node)
         given = tuple([each.value for each in classes])
         if isinstance(value, Static):
             return Static(isinstance(value.value, given))
-        if isinstance(value, (Tup, Rec)):
+        if isinstance(value, (TupleValue, RecordValue)):
             return Static(issubclass(value.cls, given))
-        raise self.out.refused("isinstance of a number or an array", node)
+        raise self.out.refused("isinstance of a number or an array is not supported", node)
 
     def call_python(
         self, function: Any, path: Path, args: Sequence[Any], keywords: dict[str, Any], names: bool = False,
@@ -454,7 +456,7 @@ class CallReader(SelectionReader):
                       function.__code__.co_filename)
         return self.inlined(node, scope, args, keywords, defaults, kw_defaults)
 
-    def call_nested(self, fn: Fn, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    def call_nested(self, fn: FunctionValue, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """Read a nested function, or a lambda, in place."""
         outer = fn.scope
         name = self.out.fresh(identifier(getattr(fn.node, "name", "lambda_")))
@@ -503,9 +505,9 @@ class CallReader(SelectionReader):
         if len(args) > len(positional):
             if spec.vararg is None:
                 raise self.out.refused("too many arguments")
-            given[spec.vararg.arg] = Tup(tuple(args[len(positional) :]))
+            given[spec.vararg.arg] = TupleValue(tuple(args[len(positional) :]))
         elif spec.vararg is not None:
-            given[spec.vararg.arg] = Tup(())
+            given[spec.vararg.arg] = TupleValue(())
         rest = {}
         for key, value in keywords.items():
             if key in given:
@@ -515,7 +517,7 @@ class CallReader(SelectionReader):
             else:
                 rest[key] = value
         if spec.kwarg is not None:
-            given[spec.kwarg.arg] = Rec(rest)
+            given[spec.kwarg.arg] = RecordValue(rest)
         elif rest:
             raise self.out.refused(f"it takes no argument {next(iter(rest))}")
         for name, value in zip(positional[len(positional) - len(defaults) :], defaults):
@@ -563,7 +565,7 @@ class CallReader(SelectionReader):
             return None
         try:
             found = self.free(scope, node.id, node)
-        except Refused:
+        except NotSupported:
             return None
         is_error = isinstance(found, Static) and isinstance(found.value, type) and issubclass(
             found.value, BaseException)
@@ -574,7 +576,7 @@ class CallReader(SelectionReader):
         base = self.value(scope, node.value)
         if isinstance(base, Static):
             return self.attribute_value(base, node.attr)
-        if isinstance(base, Rec):
+        if isinstance(base, RecordValue):
             if node.attr in base.fields and base.cls is not dict:
                 return base.fields[node.attr]
             member = next((vars(each)[node.attr] for each in base.cls.__mro__ if node.attr in vars(each)), None)
@@ -585,8 +587,8 @@ class CallReader(SelectionReader):
                 return Partial(self.member(base, node.attr, node), [], {})
             if member is not None and base.cls is not dict:  # a member of the class
                 return self.attribute_of(Static(base.cls), node.attr)
-            raise self.out.refused(f"attribute {node.attr} of a {base.cls.__name__}", node)
-        if isinstance(base, Tup) and hasattr(base.cls, "_fields") and node.attr in base.cls._fields:
+            raise self.out.refused(f"attribute {node.attr} of a {base.cls.__name__} is not supported", node)
+        if isinstance(base, TupleValue) and hasattr(base.cls, "_fields") and node.attr in base.cls._fields:
             return base.items[base.cls._fields.index(node.attr)]
         return attribute(self.out, base, node.attr, node)
 

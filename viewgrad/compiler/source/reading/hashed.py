@@ -17,13 +17,13 @@ from ..values import (
     DictItems,
     HashedDict,
     HashedSet,
-    Lst,
-    Once,
-    Rec,
+    IteratorValue,
+    ListValue,
+    RecordValue,
     Ref,
     Reread,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     is_hashed,
     is_plain,
@@ -62,14 +62,14 @@ class HashedReader(ExpressionReader):
         items = [self.copied(self.value(scope, each)) for each in node.elts]
         site = (scope.file, node.lineno, node.col_offset)
         if not self.is_hashed_at(site) and all(isinstance(each, Static) and is_plain(each.value) for each in items):
-            return Tup(tuple(map(Static, {each.value for each in items})), set, site)
+            return TupleValue(tuple(map(Static, {each.value for each in items})), set, site)
         return self.set_of(items, site, node)
 
     def is_hashed_at(self, site: Any) -> bool:
         """Return whether the dict made at a place of the source has computed keys."""
         return ("hashed", site) in self.known_sites
 
-    def hashed(self, cls: type, site: Any, make: Any = None) -> Rec:
+    def hashed(self, cls: type, site: Any, make: Any = None) -> RecordValue:
         """Make an empty dict or set.
 
         Arguments:
@@ -84,41 +84,41 @@ class HashedReader(ExpressionReader):
         fields["table"] = self.out.temporary(table, "table")
         if make is not None:
             fields["make"] = make
-        return Rec(fields, cls, ("hashed", site))
+        return RecordValue(fields, cls, ("hashed", site))
 
     def new_list_at(self, site: Any) -> Any:
         """Make an empty list."""
-        empty = Tup((), list, site)
+        empty = TupleValue((), list, site)
         return self.growing(empty) if self.grows(site) else empty
 
-    def set_of(self, items: list[Any], site: Any, node: Any) -> Rec:
+    def set_of(self, items: list[Any], site: Any, node: Any) -> RecordValue:
         """Make a set of items."""
         found = self.hashed(HashedSet, site)
         for each in items:
             self.call_own(code.insert_key, self.parts_of(found, each, node))
         return found
 
-    def set_from(self, given: Any, site: Any, node: Any) -> Rec:
+    def set_from(self, given: Any, site: Any, node: Any) -> RecordValue:
         """Make a set of the items of an iterable."""
-        if isinstance(given, Tup):
+        if isinstance(given, TupleValue):
             return self.set_of([self.copied(each) for each in given.items], site, node)
         found = self.hashed(HashedSet, site)
         expr = as_expr(given)
-        kind = kind_of_items(given) if isinstance(given, (Lst, Ref)) else None if expr is None else Num(
+        kind = kind_of_items(given) if isinstance(given, (ListValue, Ref)) else None if expr is None else Num(
             expr.kind.dtype)
         slot = code.slot_of_tuple if isinstance(kind, tuple) else code.slot_of_number
-        if isinstance(found.fields["keys"], Tup):
+        if isinstance(found.fields["keys"], TupleValue):
             self.check_kind(kind, node)
             raise Reread(found.fields["keys"].site, kind)
         self.call_own(code.add_all, [found.fields["keys"], found.fields["table"], given, Static(slot)])
         return found
 
-    def counter(self, site: Any) -> Rec:
+    def counter(self, site: Any) -> RecordValue:
         """Make a `Counter`, whose missing items are 0."""
         found = self.hashed(HashedDict, site)
         return attrs.evolve(found, fields={**found.fields, "absent": Static(0)})
 
-    def default_dict(self, make: Any, site: Any, node: Any) -> Rec:
+    def default_dict(self, make: Any, site: Any, node: Any) -> RecordValue:
         """Make a `defaultdict`."""
         if isinstance(make, Static):
             if make.value not in FACTORIES:
@@ -128,7 +128,7 @@ class HashedReader(ExpressionReader):
 
     # -- operations ----------------------------------------------------------------------------------------------------
 
-    def parts_of(self, base: Rec, key: Any, node: Any, values: bool = False) -> list[Any]:
+    def parts_of(self, base: RecordValue, key: Any, node: Any, values: bool = False) -> list[Any]:
         """Return the lists of a dict or set, a key, and the function for its slot.
 
         Raises:
@@ -137,7 +137,7 @@ class HashedReader(ExpressionReader):
         kind = item_kind(self.out, key)
         self.check_kind(kind, node)
         keys = base.fields["keys"]
-        if isinstance(keys, Tup):
+        if isinstance(keys, TupleValue):
             raise Reread(keys.site, kind)
         slot = code.slot_of_tuple if isinstance(kind, tuple) else code.slot_of_number
         return [keys, base.fields["table"], *([base.fields["values"]] if values else []), key, Static(slot)]
@@ -146,9 +146,9 @@ class HashedReader(ExpressionReader):
         """Refuse keys of a kind that is not supported."""
         parts = kind if isinstance(kind, tuple) else (kind,)
         if not parts or not all(isinstance(part, Num) and part.dtype == "l" for part in parts):
-            raise self.out.refused("computed keys that are not integers, or tuples of integers", node)
+            raise self.out.refused("computed keys other than integers, or tuples of integers, are not supported", node)
 
-    def item_by_key(self, base: Rec, key: Any, node: Any) -> Any:
+    def item_by_key(self, base: RecordValue, key: Any, node: Any) -> Any:
         """Return an item of a dict."""
         if is_hashed(base):
             return self.item_of_hashed(base, self.copied(key), node)
@@ -161,30 +161,30 @@ class HashedReader(ExpressionReader):
         if not is_hashed(value):
             return super().truth(value, node)
         keys = value.fields["keys"]
-        if isinstance(keys, Tup):
+        if isinstance(keys, TupleValue):
             raise self.out.empty(node)
         return Op("not_equal", (count_of(self.out, keys), Const(0, INT)), BOOL)
 
-    def item_of_hashed(self, base: Rec, key: Any, node: Any) -> Any:
+    def item_of_hashed(self, base: RecordValue, key: Any, node: Any) -> Any:
         """Read `items[key]`."""
         if base.cls is HashedSet:
             raise self.out.refused("an item of a set is not supported", node)
         given = self.parts_of(base, key, node, values=True)
         if "absent" in base.fields:
             values = base.fields["values"]
-            if isinstance(values, Tup):
+            if isinstance(values, TupleValue):
                 raise Reread(values.site, INT)
             return self.call_own(code.get, [*given, base.fields["absent"]])
         if "make" in base.fields:
             return self.call_own(code.item_or_new, [*given, base.fields["make"]])
         return self.call_own(code.item, given)
 
-    def set_hashed(self, base: Rec, key: Any, value: Any, node: Any) -> None:
+    def set_hashed(self, base: RecordValue, key: Any, value: Any, node: Any) -> None:
         """Read `items[key] = value`."""
         if base.cls is HashedSet:
             raise self.out.refused("an item of a set is not supported", node)
         values = base.fields["values"]
-        if isinstance(values, Tup):
+        if isinstance(values, TupleValue):
             raise Reread(values.site, item_kind(self.out, value))
         self.call_own(code.set_item, [*self.parts_of(base, key, node, values=True), value])
 
@@ -192,11 +192,11 @@ class HashedReader(ExpressionReader):
         """Return whether an object is in a container: a bool if it is known, else an expression."""
         if is_hashed(container):
             return self.call_own(code.contains, self.parts_of(container, item, node))
-        if isinstance(container, Rec) and container.cls is dict and not isinstance(item, Static):
+        if isinstance(container, RecordValue) and container.cls is dict and not isinstance(item, Static):
             raise self.with_computed_keys(container, item, node)
         return super().contained(item, container, node)
 
-    def with_computed_keys(self, base: Rec, key: Any, node: Any) -> Exception:
+    def with_computed_keys(self, base: RecordValue, key: Any, node: Any) -> Exception:
         """Return the error which says that a dict has computed keys.
 
         Arguments:
@@ -206,10 +206,10 @@ class HashedReader(ExpressionReader):
         """
         is_other = isinstance(key, Static) and not is_key(key.value)
         if base.site is None or is_other or not all(map(is_key, base.fields)):
-            return self.out.refused("a key that is not known", node)
+            return self.out.refused("a key that is not known is not supported", node)
         return Reread(("hashed", base.site), True)
 
-    def hashed_method(self, base: Rec, name: str, args: list[Any], node: Any) -> Any:
+    def hashed_method(self, base: RecordValue, name: str, args: list[Any], node: Any) -> Any:
         """Return the result of a method of a dict or set whose keys are computed."""
         args = list(map(items_in, args))
         keys, table, values = [base.fields.get(part) for part in ("keys", "table", "values")]
@@ -225,17 +225,17 @@ class HashedReader(ExpressionReader):
                 return self.call_own(code.clear_set, [keys, table])
             raise self.out.refused(f"set.{name} is not supported", node)
         if name in ("keys", "values") and not args:
-            return Once(base.fields[name])
+            return IteratorValue(base.fields[name])
         if name == "items" and not args:
-            return Once(DictItems(keys, values))
+            return IteratorValue(DictItems(keys, values))
         if name == "get" and count in (1, 2):
             if count == 1:
                 raise self.out.refused("dict.get without a default is not supported", node)
-            if isinstance(values, Tup):
+            if isinstance(values, TupleValue):
                 raise Reread(values.site, item_kind(self.out, args[1]))
             return self.call_own(code.get, [*self.parts_of(base, args[0], node, values=True), args[1]])
         if name == "setdefault" and count == 2:
-            if isinstance(values, Tup):
+            if isinstance(values, TupleValue):
                 raise Reread(values.site, item_kind(self.out, args[1]))
             return self.call_own(code.set_default, [*self.parts_of(base, args[0], node, values=True), args[1]])
         if name == "pop" and count == 1:

@@ -9,7 +9,19 @@ from ..emitting import Emitter
 from ..ir import FULL, NEW, Const, Dim, Get, Lazy, Op, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr
 from ..objects import Fields
-from ..values import Cell, Lst, Rec, Ref, Reread, Static, Tup, as_expr, is_listed, is_plain, kind_name
+from ..values import (
+    Cell,
+    ListValue,
+    RecordValue,
+    Ref,
+    Reread,
+    Static,
+    TupleValue,
+    as_expr,
+    is_listed,
+    is_plain,
+    kind_name,
+)
 from .arrays import assembled
 from .lists import array_of_list, item_kind, item_of_list, joined_item_kinds
 
@@ -23,7 +35,7 @@ def sliced(out: Emitter, parts: Sequence[Any]) -> Slice:
             continue
         expr = as_expr(part)
         if expr is None or not is_number(expr) or expr.kind.dtype != "l":
-            raise out.refused("a slice of something other than integers")
+            raise out.refused("a slice of something other than integers is not supported")
         found.append(expr)
     return Slice(*found)
 
@@ -55,10 +67,10 @@ def _filled(out: Emitter, base: Any, items: Sequence[Any]) -> list[Any]:
         is_mask = expr is not None and expr.kind.ndim and expr.kind.dtype == "?"
         taken += expr.kind.ndim if expr is not None and is_mask else 1
     if taken > base.kind.ndim:
-        raise out.refused(f"an index of {taken} items for an array of {base.kind.ndim} dimensions")
+        raise out.refused(f"an index of {taken} items for an array of {base.kind.ndim} dimensions is not supported")
     dots = [n for n, each in enumerate(items) if isinstance(each, Static) and each.value is Ellipsis]
     if len(dots) > 1:
-        raise out.refused("two ellipses in an index")
+        raise out.refused("two ellipses in an index are not supported")
     fill = [FULL] * (base.kind.ndim - taken)
     return [*items[: dots[0]], *fill, *items[dots[0] + 1 :]] if dots else [*items, *fill]
 
@@ -72,19 +84,19 @@ def _index_item(out: Emitter, each: Any) -> Any:
     if isinstance(each, Static) and isinstance(each.value, slice):
         return sliced(out, [None if part is None else Static(part) for part in (
             each.value.start, each.value.stop, each.value.step)])
-    if isinstance(each, (Lst, Ref)):
+    if isinstance(each, (ListValue, Ref)):
         return array_of_list(out, each)
     expr = as_expr(each)
-    if expr is None and isinstance(each, Tup) and each.cls is list and all(
+    if expr is None and isinstance(each, TupleValue) and each.cls is list and all(
         isinstance(as_expr(item), (Const, Var, Op)) for item in each.items
     ):
         expr = assembled(out, each, None)
     if expr is None:
-        raise out.refused(f"{kind_name(each)} as an index")
+        raise out.refused(f"{kind_name(each)} as an index is not supported")
     if isinstance(expr, Const) and type(expr.value) is not int:
-        raise out.refused(f"{expr.value!r} as an index")
+        raise out.refused(f"{expr.value!r} as an index is not supported")
     if expr.kind.dtype not in ("l" if is_number(expr) else "?l"):
-        raise out.refused(f"{kind_name(expr)} as an index")
+        raise out.refused(f"{kind_name(expr)} as an index is not supported")
     return out.lifted(expr) if is_number(expr) or isinstance(expr, Var) else out.temporary(expr, "index")
 
 
@@ -137,34 +149,34 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
     if isinstance(base, Static):
         if len(items) == 1 and isinstance(items[0], Static):
             if not is_plain(items[0].value) or not (is_plain(base.value) or type(base.value) in (tuple, list, dict)):
-                raise out.refused(f"an item of {kind_name(base)}", node)
+                raise out.refused(f"an item of {kind_name(base)} is not supported", node)
             try:
                 return Static(base.value[items[0].value])
             except Exception as error:
                 raise out.refused(f"{type(error).__name__}: {error}", node) from None
-        raise out.refused(f"an item of {kind_name(base)}", node)
-    if isinstance(base, Rec):
+        raise out.refused(f"an item of {kind_name(base)} is not supported", node)
+    if isinstance(base, RecordValue):
         is_known = len(items) == 1 and isinstance(items[0], Static) and items[0].value in base.fields
         if is_known and base.cls in (dict, Fields):
             return base.fields[items[0].value]
-        raise out.refused("a key that is not known", node)
-    if isinstance(base, (Lst, Ref)):
+        raise out.refused("a key that is not known is not supported", node)
+    if isinstance(base, (ListValue, Ref)):
         if len(items) != 1 or isinstance(items[0], Slice):
-            raise out.refused("a slice of a list of unknown length", node)
+            raise out.refused("a slice of a list of unknown length is not supported", node)
         return item_of_list(out, base, items[0])
-    if isinstance(base, Tup):
+    if isinstance(base, TupleValue):
         return _item_of_tuple(out, base, items, node)
     if isinstance(base, Cell):
         if not all(isinstance(each, Static) and each.value is Ellipsis for each in items) or len(items) > 1:
-            raise out.refused("an index of a 0-d array", node)
+            raise out.refused("an index of a 0-d array is not supported", node)
         return base if items else out.temporary(base.element)
     expr = as_expr(base)
     if expr is None or is_number(expr):
-        raise out.refused(f"an item of {kind_name(base)}", node)
+        raise out.refused(f"an item of {kind_name(base)} is not supported", node)
     return indexed(out, expr, items)
 
 
-def _item_of_tuple(out: Emitter, base: Tup, items: Sequence[Any], node: Any) -> Any:
+def _item_of_tuple(out: Emitter, base: TupleValue, items: Sequence[Any], node: Any) -> Any:
     """Return an item or a slice of a tuple or list of known length."""
     if len(items) == 1 and isinstance(items[0], Static) and type(items[0].value) is int:
         try:
@@ -174,17 +186,17 @@ def _item_of_tuple(out: Emitter, base: Tup, items: Sequence[Any], node: Any) -> 
     if len(items) == 1 and isinstance(items[0], Slice):
         parts = [items[0].low, items[0].high, items[0].step]
         if all(part is None or isinstance(part, Const) for part in parts):
-            return Tup(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
+            return TupleValue(base.items[slice(*[None if part is None else part.value for part in parts])], base.cls)
     if len(items) == 1 and base.site is not None and base.items and all(map(is_listed, base.items)):
         raise Reread(base.site, item_kind(out, base.items[0]))
     if base.site is not None and not base.items:
         raise out.empty(node)
     numbers = [as_expr(each) for each in base.items]
     if len(items) == 1 and all(each is not None and is_number(each) for each in numbers) and numbers:
-        return indexed(out, assembled(out, Tup(base.items), None), items)
+        return indexed(out, assembled(out, TupleValue(base.items), None), items)
     if len(items) == 1 and base.site is not None and all(each is not None and not is_number(each) for each in numbers):
         kind = None
         for each in base.items:
             kind = joined_item_kinds(out, kind, item_kind(out, each))
         raise Reread(base.site, kind)
-    raise out.refused("an item of a list by an index that is not known", node)
+    raise out.refused("an item of a list by an index that is not known is not supported", node)

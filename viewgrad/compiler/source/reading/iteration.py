@@ -10,7 +10,18 @@ import attrs
 from ..emitting import Emitter
 from ..ir import Check, Const, Dim, Get, Lazy, Op, Var, is_number
 from ..kinds import BOOL, INT
-from ..values import DictItems, HashedSet, Lst, Rec, Ref, Static, Tup, as_expr, is_hashed, kind_name
+from ..values import (
+    DictItems,
+    HashedSet,
+    ListValue,
+    RecordValue,
+    Ref,
+    Static,
+    TupleValue,
+    as_expr,
+    is_hashed,
+    kind_name,
+)
 from .arrays import assembled
 from .attributes import as_variable
 from .indexing import indexed
@@ -45,13 +56,13 @@ def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
     """Return the iterable of `range`."""
     exprs = [as_expr(arg) for arg in args]
     if any(expr is None or not is_number(expr) or expr.kind.dtype != "l" for expr in exprs) or not exprs:
-        raise out.refused("a range of something other than integers")
+        raise out.refused("a range of something other than integers is not supported")
     low, high = (Const(0, INT), exprs[0]) if len(exprs) == 1 else exprs[:2]
     step = exprs[2] if len(exprs) > 2 else Const(1, INT)
     if not isinstance(step, Const):
         return _range_by_step(out, low, high, step)
     if step.value == 0:
-        raise out.refused("a range without a step")
+        raise out.refused("a range without a step is not supported")
     size = abs(step.value)
     span = Op("sub", (high, low) if step.value > 0 else (low, high), INT)
     if isinstance(low, Const) and low.value == 0 and step.value > 0:
@@ -77,21 +88,21 @@ def _range_by_step(out: Emitter, low: Any, high: Any, step: Any) -> Iteration:
 
 def sequence_of(out: Emitter, value: Any) -> Any:
     """Return the iterable of an array or a known sequence."""
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         return value
-    if isinstance(value, Rec) and value.cls is dict:
-        return Tup(tuple([Static(key) for key in value.fields]))
+    if isinstance(value, RecordValue) and value.cls is dict:
+        return TupleValue(tuple([Static(key) for key in value.fields]))
     if isinstance(value, Static) and isinstance(value.value, (tuple, list, str, range)):
         if len(value.value) > 64:
-            raise out.refused("a loop over many known values")
-        return Tup(tuple([Static(each) for each in value.value]))
+            raise out.refused("a loop over many known values is not supported")
+        return TupleValue(tuple([Static(each) for each in value.value]))
     if is_hashed(value) and value.cls is HashedSet:
         raise out.refused("the order of a set is not known")
     if is_hashed(value):
         return _over_dict(out, value.fields["keys"], None)
     if isinstance(value, DictItems):
         return _over_dict(out, value.keys, value.values)
-    if isinstance(value, Lst):
+    if isinstance(value, ListValue):
         return Iteration(Const(0, INT), value.count, 1, lambda k: item_at(out, value, k), value.count,
                          lists=frozenset((value.count.name,)))
     if isinstance(value, Ref):
@@ -102,7 +113,7 @@ def sequence_of(out: Emitter, value: Any) -> Any:
         return Iteration(Const(0, INT), count, 1, lambda k: item_at(out, held, k), count, checks=(same,))
     expr = as_expr(value)
     if expr is None or is_number(expr):
-        raise out.refused(f"a loop over {kind_name(value)}")
+        raise out.refused(f"a loop over {kind_name(value)} is not supported")
     base = as_variable(out, expr)
     length = Dim(base, 0)
     return Iteration(Const(0, INT), length, 1, lambda k: indexed(out, base, [k]), length)
@@ -110,18 +121,18 @@ def sequence_of(out: Emitter, value: Any) -> Any:
 
 def _over_dict(out: Emitter, keys: Any, values: Any) -> Iteration:
     """Return the iterable of the keys of a dict, or of its items, whose number must not change meanwhile."""
-    if isinstance(keys, Tup) or isinstance(values, Tup):
+    if isinstance(keys, TupleValue) or isinstance(values, TupleValue):
         raise out.empty()
     if isinstance(keys, Ref) and not isinstance(keys.number, Const):
         keys = attrs.evolve(keys, number=out.temporary(keys.number, "number"))
     if isinstance(values, Ref) and not isinstance(values.number, Const):
         values = attrs.evolve(values, number=out.temporary(values.number, "number"))
-    now: Any = keys.count if isinstance(keys, Lst) else Get(keys.heap.counts, (keys.number,), INT, safe=True)
+    now: Any = keys.count if isinstance(keys, ListValue) else Get(keys.heap.counts, (keys.number,), INT, safe=True)
     count = out.temporary(now, "n")
 
     def item_of(k: Any) -> Any:
         key = item_at(out, keys, k)
-        return key if values is None else Tup((key, item_at(out, values, k)))
+        return key if values is None else TupleValue((key, item_at(out, values, k)))
 
     return Iteration(Const(0, INT), count, 1, item_of, count, checks=(Op("equal", (now, count), BOOL),))
 
@@ -140,11 +151,11 @@ def _counted_item(part: Iteration) -> Callable[[Any], Any]:
 
 def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
     """Return the iterable of `zip`."""
-    if all(isinstance(part, Tup) for part in parts):
+    if all(isinstance(part, TupleValue) for part in parts):
         if is_strict and len({len(part.items) for part in parts}) > 1:
-            raise out.refused("zip of several lengths")
-        return Tup(tuple([Tup(items) for items in zip(*[part.items for part in parts])]))
-    parts = [sequence_of(out, assembled(out, Tup(part.items), None)) if isinstance(part, Tup) else part
+            raise out.refused("zip of several lengths is not supported")
+        return TupleValue(tuple([TupleValue(items) for items in zip(*[part.items for part in parts])]))
+    parts = [sequence_of(out, assembled(out, TupleValue(part.items), None)) if isinstance(part, TupleValue) else part
              for part in parts]
     count = parts[0].count
     for part in parts[1:]:
@@ -157,27 +168,31 @@ def zipped(out: Emitter, parts: Sequence[Any], is_strict: bool = False) -> Any:
     items = [_counted_item(part) for part in parts]
     lists = frozenset().union(*[part.lists for part in parts])
     checks = tuple([check for part in parts for check in part.checks])
-    return Iteration(Const(0, INT), count, 1, lambda k: Tup(tuple([each(k) for each in items])), count, lists=lists,
-                     checks=checks)
+
+    def item_of(k: Any) -> Any:
+        return TupleValue(tuple([each(k) for each in items]))
+
+    return Iteration(Const(0, INT), count, 1, item_of, count, lists=lists, checks=checks)
 
 
 def enumerated(out: Emitter, part: Any, start: Any) -> Any:
     """Return the iterable of `enumerate`."""
-    if isinstance(part, Tup):
-        return Tup(tuple([Tup((arithmetic(out, "add", start, Static(n)), each)) for n, each in enumerate(part.items)]))
+    if isinstance(part, TupleValue):
+        numbers = [arithmetic(out, "add", start, Static(n)) for n in range(len(part.items))]
+        return TupleValue(tuple(map(TupleValue, zip(numbers, part.items))))
     each = _counted_item(part)
 
     def item_of(k: Any) -> Any:
         number = k if isinstance(start, Static) and start.value == 0 else arithmetic(out, "add", k, start)
-        return Tup((number, each(k)))
+        return TupleValue((number, each(k)))
 
     return Iteration(Const(0, INT), part.count, 1, item_of, part.count, lists=part.lists, checks=part.checks)
 
 
 def reversed_sequence(out: Emitter, part: Any) -> Any:
     """Return the iterable of `reversed`."""
-    if isinstance(part, Tup):
-        return Tup(part.items[::-1], part.cls)
+    if isinstance(part, TupleValue):
+        return TupleValue(part.items[::-1], part.cls)
     if part.is_range and part.step == 1:
         one = Const(1, INT)
         low, high = Op("sub", (part.high, one), INT), Op("sub", (part.low, one), INT)
@@ -186,4 +201,4 @@ def reversed_sequence(out: Emitter, part: Any) -> Any:
         one = Const(1, INT)
         return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count, lists=part.lists,
                          checks=part.checks)
-    raise out.refused("reversed of this")
+    raise out.refused("reversed of this is not supported")

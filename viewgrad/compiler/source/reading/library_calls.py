@@ -12,7 +12,7 @@ from ..emitting import Emitter
 from ..ir import FULL, Check, Const, Dim, Lazy, Op, Slice, Var, is_number
 from ..kinds import BOOL, INT, Arr, Num, is_complex
 from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
-from ..values import Static, Tup, as_expr, is_plain
+from ..values import Static, TupleValue, as_expr, is_plain
 from .arrays import array_of, assembled, created, elementwise, pure, view
 from .attributes import as_variable, attribute
 from .indexing import indexed
@@ -49,7 +49,7 @@ def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
     """Return an elementwise function of known numbers."""
     function = getattr(np, short, None)
     if function is None or keywords or not all(is_plain(arg.value) for arg in args):
-        raise out.refused(f"{short} of known numbers")
+        raise out.refused(f"{short} of known numbers is not supported")
     with np.errstate(all="ignore"):
         try:
             return Static(function(*[arg.value for arg in args]))
@@ -70,12 +70,12 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     decimals = rest.pop("decimals", Static(0))
     is_known = isinstance(decimals, Static) and type(decimals.value) is int and decimals.value >= 0
     if rest or len(args) > 2 or not is_known:
-        raise out.refused("round to decimals that are not known")
+        raise out.refused("round to decimals that are not known is not supported")
     if decimals.value == 0:
         return elementwise(out, "rint", args[:1], {})
     expr = as_expr(args[0])
     if expr is None or expr.kind.dtype != "d":
-        raise out.refused("round of something other than floats")
+        raise out.refused("round of something other than floats is not supported")
     power = Static(10.0**decimals.value)
     return arithmetic(out, "div", elementwise(out, "rint", [arithmetic(out, "mul", args[0], power)], {}), power)
 
@@ -86,26 +86,26 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     base, sections = as_expr(given.get("ary")), given.get("indices_or_sections")
     axis = {"vsplit": Static(0), "hsplit": Static(1), "dsplit": Static(2)}.get(short, given.get("axis", Static(0)))
     if base is None or not isinstance(base.kind, Arr) or not isinstance(axis, Static) or len(given) > 3:
-        raise out.refused(f"{short} of these arguments")
+        raise out.refused(f"{short} of these arguments is not supported")
     number = axis.value + base.kind.ndim if axis.value < 0 else axis.value
     number = 0 if short == "hsplit" and base.kind.ndim == 1 else number
     if not 0 <= number < base.kind.ndim:
-        raise out.refused(f"{short} along an axis that is not there")
+        raise out.refused(f"{short} along an axis that is not there is not supported")
     base = as_variable(out, base)
     length = Dim(base, number)
 
     def part(low: Any, high: Any) -> Any:
         return indexed(out, base, [*[FULL] * number, Slice(low, high)])
 
-    if isinstance(sections, Tup):
+    if isinstance(sections, TupleValue):
         cuts = [as_expr(each) for each in sections.items]
         if any(cut is None or not is_number(cut) or cut.kind.dtype != "l" for cut in cuts):
-            raise out.refused(f"{short} at indices that are not integers")
+            raise out.refused(f"{short} at indices that are not integers is not supported")
         cuts = [cut if isinstance(cut, (Const, Var)) else out.temporary(cut, "n") for cut in cuts]
-        return Tup(tuple([part(low, high) for low, high in zip([None, *cuts], [*cuts, None])]), list)
+        return TupleValue(tuple([part(low, high) for low, high in zip([None, *cuts], [*cuts, None])]), list)
     count = sections.value if isinstance(sections, Static) else None
     if type(count) is not int or not 0 < count <= 64:
-        raise out.refused(f"{short} into a number of parts that is not known")
+        raise out.refused(f"{short} into a number of parts that is not known is not supported")
     each = out.temporary(Op("floor_divide", (length, Const(count, INT)), INT), "n")
     if short != "array_split":
         out.emit(Check(Op("equal", (Op("mul", (each, Const(count, INT)), INT), length), BOOL), out.line))
@@ -117,7 +117,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
         return out.temporary(Op("add", (Op("mul", (each, Const(k, INT)), INT), extra), INT), "n")
 
     cuts = [Const(0, INT), *[start(k) for k in range(1, count)], length]
-    return Tup(tuple([part(low, high) for low, high in itertools.pairwise(cuts)]), list)
+    return TupleValue(tuple([part(low, high) for low, high in itertools.pairwise(cuts)]), list)
 
 
 def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any], ufunc: str) -> Any:
@@ -134,13 +134,13 @@ def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
         raise out.refused(f"numpy.{ufunc}.{short} is not supported")
     rest = dict(zip(("axis",), args[1:])) | keywords
     if set(rest) - {"axis"} or len(args) > 2 or kinds[0].dtype not in "dfD":
-        raise out.refused(f"numpy.{ufunc}.{short} of these arguments")
+        raise out.refused(f"numpy.{ufunc}.{short} of these arguments is not supported")
     return pure(out, names[ufunc], args[:1], {"axis": rest.get("axis", Static(0))})
 
 
 def _extremum(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     if len(args) > 1 and not isinstance(args[1], Static) and as_expr(args[1]) is not None:
-        raise out.refused(f"{short} of two arrays")
+        raise out.refused(f"{short} of two arrays is not supported")
     return pure(out, short, args, keywords)
 
 
@@ -154,8 +154,9 @@ def _diag(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -
 def _select(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     conditions, choices, *rest = args
     found = rest[0] if rest else keywords.get("default", Static(0))
-    if not isinstance(conditions, Tup) or not isinstance(choices, Tup) or len(conditions.items) != len(choices.items):
-        raise out.refused("select of lists that are not known")
+    are_known = isinstance(conditions, TupleValue) and isinstance(choices, TupleValue)
+    if not are_known or len(conditions.items) != len(choices.items):
+        raise out.refused("select of lists that are not known is not supported")
     for condition, choice in reversed(list(zip(conditions.items, choices.items))):
         found = elementwise(out, "where", [condition, choice, found], {})
     return found
@@ -163,12 +164,12 @@ def _select(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
 
 def _append(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     exprs = [as_expr(arg) for arg in args]
-    if len(args) == 2 and (isinstance(args[1], Tup) or (exprs[1] is not None and is_number(exprs[1]))):
-        exprs[1] = assembled(out, args[1] if isinstance(args[1], Tup) else Tup((args[1],)), None)
+    if len(args) == 2 and (isinstance(args[1], TupleValue) or (exprs[1] is not None and is_number(exprs[1]))):
+        exprs[1] = assembled(out, args[1] if isinstance(args[1], TupleValue) else TupleValue((args[1],)), None)
         args = [args[0], exprs[1]]
     if keywords or len(args) != 2 or any(expr is None or expr.kind.ndim != 1 for expr in exprs):
-        raise out.refused("append of these arguments")
-    return pure(out, "concatenate", [Tup(tuple(args))], {})
+        raise out.refused("append of these arguments is not supported")
+    return pure(out, "concatenate", [TupleValue(tuple(args))], {})
 
 
 def _attribute(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -181,12 +182,12 @@ def _float(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
 
 def _single(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     if keywords or len(args) != 1:
-        raise out.refused(f"{short} of these arguments")
+        raise out.refused(f"{short} of these arguments is not supported")
     if isinstance(args[0], Static) and is_plain(args[0].value):
         return Static(np.float32(args[0].value))
     expr = as_expr(args[0])
     if expr is None or not is_number(expr) or is_complex(expr.kind):
-        raise out.refused(f"{short} of something other than a real number")
+        raise out.refused(f"{short} of something other than a real number is not supported")
     return Op("as_single", (out.lifted(expr),), Num("f"))
 
 
@@ -194,12 +195,12 @@ def _open_mesh(out: Emitter, short: str, args: list[Any], keywords: dict[str, An
     """Read `ix_` of vectors of integers."""
     exprs = [as_expr(arg) for arg in args]
     if keywords or any(expr is None or expr.kind != Arr("l", 1) for expr in exprs):
-        raise out.refused("ix_ of something else than vectors of integers")
+        raise out.refused("ix_ of something else than vectors of integers is not supported")
     found = []
     for number, expr in enumerate(exprs):
         items = [FULL if number == axis else Static(None) for axis in range(len(exprs))]
         found.append(out.temporary(indexed(out, as_variable(out, expr), items), "index"))
-    return Tup(tuple(found))
+    return TupleValue(tuple(found))
 
 
 def _operator(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -207,14 +208,14 @@ def _operator(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
     name = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "lt": "less", "le": "less_equal",
             "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.get(short, short)
     if keywords or len(args) != (1 if short == "neg" else 2):
-        raise out.refused(f"operator.{short} of these arguments")
+        raise out.refused(f"operator.{short} of these arguments is not supported")
     return arithmetic(out, name, *args)
 
 
 def _part(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     expr = as_expr(args[0])
     if expr is None or (short == "imag" and not is_complex(expr.kind)):
-        raise out.refused(f"{short} of these arguments")
+        raise out.refused(f"{short} of these arguments is not supported")
     return attribute(out, args[0], short, None)
 
 

@@ -18,7 +18,7 @@ import attrs
 from ..emitting import Emitter
 from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Set, Slice, Var, get, is_number
 from ..kinds import BOOL, INT, Arr, Num, joined
-from ..values import Cell, Heap, ListOf, Lst, Ref, Reread, Row, Rows, Static, Tup, as_expr, kind_name
+from ..values import Cell, Heap, ListOf, ListValue, Ref, Reread, Row, Rows, Static, TupleValue, as_expr, kind_name
 from .arrays import dtype_option, pure
 from .arrays_in_lists import append_array, array_at, loaded, place_of_array, product, stacked, store_array
 
@@ -38,14 +38,14 @@ def item_kind(out: Emitter, value: Any) -> Any:
     if isinstance(value, Ref):
         return value.of
     if isinstance(value, Cell):
-        raise out.refused("a 0-d array in a list")
-    if isinstance(value, Lst) or (isinstance(value, Tup) and value.cls is list and value.site is not None):
+        raise out.refused("a 0-d array in a list is not supported")
+    if isinstance(value, ListValue) or (isinstance(value, TupleValue) and value.cls is list and value.site is not None):
         raise Reread(("heap", value.site), True)
-    if isinstance(value, Tup) and value.cls is tuple:
+    if isinstance(value, TupleValue) and value.cls is tuple:
         return tuple([item_kind(out, each) for each in value.items])
     expr = as_expr(value)
     if expr is None:
-        raise out.refused(f"{kind_name(value)} in a list of unknown length")
+        raise out.refused(f"{kind_name(value)} in a list of unknown length is not supported")
     return attrs.evolve(expr.kind, boxed=False) if is_number(expr) else Row(expr.kind.dtype, expr.kind.ndim)
 
 
@@ -66,7 +66,7 @@ def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
         return ListOf(kind, sites)
     found = joined(one, other) if isinstance(one, Num) and isinstance(other, Num) else None
     if found is None:
-        raise out.refused("a list with items of several kinds")
+        raise out.refused("a list with items of several kinds is not supported")
     return found
 
 
@@ -94,7 +94,7 @@ def _dtype(part: Any) -> str:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         for each in value.items:
             yield from _leaves(each)
     else:
@@ -103,14 +103,14 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _tree(out: Emitter, kind: Any, parts: Iterator[Any]) -> Any:
     if isinstance(kind, tuple):
-        return Tup(tuple([_tree(out, each, parts) for each in kind]))
+        return TupleValue(tuple([_tree(out, each, parts) for each in kind]))
     found = next(parts)
     if not isinstance(kind, ListOf):
         return found
     return Ref(heap_of(out, kind.kind), out.temporary(found, "number"), kind)
 
 
-def _checked(lst: Lst | Ref, kind: Any) -> None:
+def _checked(lst: ListValue | Ref, kind: Any) -> None:
     """Check that a list is known to have items of a kind.
 
     Raises:
@@ -126,7 +126,7 @@ def _checked(lst: Lst | Ref, kind: Any) -> None:
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
-def new_list(out: Emitter, site: Any, kind: Any, room: Any, has_views: bool = False) -> Lst:
+def new_list(out: Emitter, site: Any, kind: Any, room: Any, has_views: bool = False) -> ListValue:
     """Make an empty list.
 
     Arguments:
@@ -145,7 +145,7 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any, has_views: bool = Fa
         stores.append(array(_dtype(part), "items"))
         sizes = [array("l", "size") for _ in range(part.ndim)] if isinstance(part, Row) else []
         rows.append(Rows(array("l", "starts"), tuple(sizes)) if sizes else None)
-    return Lst(site, count, kind, tuple(stores), tuple(rows), room, has_views)
+    return ListValue(site, count, kind, tuple(stores), tuple(rows), room, has_views)
 
 
 def _number(out: Emitter, name: str) -> Var:
@@ -162,7 +162,7 @@ def heap_of(out: Emitter, kind: Any) -> Heap:
     """Return the heap for lists of items of a kind."""
     parts = list(_parts(kind))
     if any(isinstance(part, Row) for part in parts):
-        raise out.refused("a list of arrays in a list")
+        raise out.refused("a list of arrays in a list is not supported")
     dtypes = "".join(map(_dtype, parts))
     if dtypes not in out.heaps:
         room = out.room()
@@ -225,39 +225,39 @@ def _grown(out: Emitter, ref: Ref, count: Var) -> None:
 # -- both --------------------------------------------------------------------------------------------------------------
 
 
-def count_of(out: Emitter, lst: Lst | Ref) -> Var:
+def count_of(out: Emitter, lst: ListValue | Ref) -> Var:
     """Return the length of a list."""
-    return lst.count if isinstance(lst, Lst) else loaded(out, lst.heap.counts, lst.number, "count")
+    return lst.count if isinstance(lst, ListValue) else loaded(out, lst.heap.counts, lst.number, "count")
 
 
-def kind_of_items(lst: Lst | Ref) -> Any:
+def kind_of_items(lst: ListValue | Ref) -> Any:
     """Return the kind of the items of a list."""
-    return lst.kind if isinstance(lst, Lst) else lst.of.kind
+    return lst.kind if isinstance(lst, ListValue) else lst.of.kind
 
 
-def _stores(lst: Lst | Ref) -> Sequence[tuple[Any, Var, Any]]:
+def _stores(lst: ListValue | Ref) -> Sequence[tuple[Any, Var, Any]]:
     """Return the kind of each part of an item, the array that holds it, and where arrays are in it or None."""
-    if isinstance(lst, Lst):
+    if isinstance(lst, ListValue):
         return list(zip(_parts(lst.kind), lst.stores, lst.rows))
     return [(part, store, None) for part, store in zip(_parts(lst.of.kind), lst.heap.stores)]
 
 
-def _cell(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
+def _cell(out: Emitter, lst: ListValue | Ref, place: Any) -> Any:
     """Return the position of an item in the arrays that hold the list."""
-    if isinstance(lst, Lst):
+    if isinstance(lst, ListValue):
         return place
     return out.temporary(Op("add", (Get(lst.heap.firsts, (lst.number,), INT, safe=True), place), INT), "cell")
 
 
-def _with_count(out: Emitter, lst: Lst | Ref, count: Any) -> None:
+def _with_count(out: Emitter, lst: ListValue | Ref, count: Any) -> None:
     """Change the length of a list."""
-    if isinstance(lst, Lst):
+    if isinstance(lst, ListValue):
         out.emit(Let(lst.count.name, count, out.line))
     else:
         out.emit(Set(lst.heap.counts, (lst.number,), count, "", out.line, safe=True))
 
 
-def appended(out: Emitter, lst: Lst | Ref, value: Any) -> None:
+def appended(out: Emitter, lst: ListValue | Ref, value: Any) -> None:
     """Read `append`."""
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
     count = count_of(out, lst)
@@ -265,19 +265,19 @@ def appended(out: Emitter, lst: Lst | Ref, value: Any) -> None:
         value = _kept(out, value)
         _grown(out, lst, count)
     cell = _cell(out, lst, count)
-    if isinstance(lst, Lst):
+    if isinstance(lst, ListValue):
         out.emit(Check(Op("less", (count, lst.room), BOOL), out.line, of_room=True))
     for (_, store, rows), expr in zip(_stores(lst), _leaves(value)):
         expr = out.lifted(expr)
         if rows is None:
             out.emit(Set(store, (cell,), expr, "", out.line, safe=True))
         else:
-            assert isinstance(lst, Lst)
+            assert isinstance(lst, ListValue)
             append_array(out, lst, store, rows, expr)
     _with_count(out, lst, Op("add", (count, ONE), INT))
 
 
-def repeated(out: Emitter, lst: Lst | Ref, values: Sequence[Any], times: Any) -> None:
+def repeated(out: Emitter, lst: ListValue | Ref, values: Sequence[Any], times: Any) -> None:
     """Append items repeatedly."""
     held = [_kept(out, value) for value in values]
     name = out.fresh("k")
@@ -296,15 +296,16 @@ def _held(out: Emitter, value: Any) -> Any:
 
 def _kept(out: Emitter, value: Any) -> Any:
     """Return an item held in variables while it is stored."""
-    return Tup(tuple([_kept(out, each) for each in value.items]), value.cls) if isinstance(value, Tup) else _held(
-        out, value)
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple([_kept(out, each) for each in value.items]), value.cls)
+    return _held(out, value)
 
 
-def _place(out: Emitter, lst: Lst | Ref, index: Any) -> Any:
+def _place(out: Emitter, lst: ListValue | Ref, index: Any) -> Any:
     """Return the position of an item, which may be counted from the end."""
     expr = as_expr(index)
     if expr is None or not is_number(expr) or expr.kind.dtype != "l":
-        raise out.refused(f"{kind_name(index)} as an index of a list")
+        raise out.refused(f"{kind_name(index)} as an index of a list is not supported")
     count = count_of(out, lst)
     if isinstance(expr, Const):
         place: Any = expr if expr.value >= 0 else Op("sub", (count, Const(-expr.value, INT)), INT)
@@ -318,12 +319,12 @@ def _place(out: Emitter, lst: Lst | Ref, index: Any) -> Any:
     return found
 
 
-def item_of_list(out: Emitter, lst: Lst | Ref, index: Any) -> Any:
+def item_of_list(out: Emitter, lst: ListValue | Ref, index: Any) -> Any:
     """Return an item."""
     return item_at(out, lst, _place(out, lst, index))
 
 
-def item_at(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
+def item_at(out: Emitter, lst: ListValue | Ref, place: Any) -> Any:
     """Return the item at a position that is in range."""
     kind = kind_of_items(lst)
     if kind is None:
@@ -334,12 +335,12 @@ def item_at(out: Emitter, lst: Lst | Ref, place: Any) -> Any:
         if rows is None:
             parts.append(Get(store, (cell,), INT if isinstance(part, ListOf) else part, safe=True))
         else:
-            assert isinstance(lst, Lst)
+            assert isinstance(lst, ListValue)
             parts.append(array_at(out, lst, store, rows, place))
     return _tree(out, kind, iter(parts))
 
 
-def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
+def set_item(out: Emitter, lst: ListValue | Ref, index: Any, value: Any) -> None:
     """Assign an item."""
     _refuse_moves(out, lst)
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
@@ -354,26 +355,26 @@ def set_item(out: Emitter, lst: Lst | Ref, index: Any, value: Any) -> None:
         low, lengths = place_of_array(out, rows, place)
         for axis, length in enumerate(lengths):  # the arrays behind it stay where they are
             out.emit(Check(Op("equal", (length, Dim(array, axis)), BOOL), out.line))
-        assert isinstance(lst, Lst)
+        assert isinstance(lst, ListValue)
         store_array(out, lst, store, low, out.temporary(Op("add", (low, product(lengths)), INT), "high"), array)
 
 
-def _refuse_moves(out: Emitter, lst: Lst | Ref) -> None:
+def _refuse_moves(out: Emitter, lst: ListValue | Ref) -> None:
     """Refuse to replace or remove arrays that are written to, since names may still refer to them."""
-    if isinstance(lst, Lst) and lst.has_views:
+    if isinstance(lst, ListValue) and lst.has_views:
         raise out.refused("an array that is in a list is written to, and replaced or removed")
 
 
-def popped(out: Emitter, lst: Lst | Ref) -> Any:
+def popped(out: Emitter, lst: ListValue | Ref) -> Any:
     """Read `pop` of the last item."""
     _refuse_moves(out, lst)
     count = count_of(out, lst)
     out.emit(Check(Op("less", (ZERO, count), BOOL), out.line, of_index=True))
     _with_count(out, lst, Op("sub", (count, ONE), INT))
-    return _kept(out, item_at(out, lst, count if isinstance(lst, Lst) else Op("sub", (count, ONE), INT)))
+    return _kept(out, item_at(out, lst, count if isinstance(lst, ListValue) else Op("sub", (count, ONE), INT)))
 
 
-def cleared(out: Emitter, lst: Lst | Ref) -> None:
+def cleared(out: Emitter, lst: ListValue | Ref) -> None:
     """Read `clear`."""
     _refuse_moves(out, lst)
     _with_count(out, lst, ZERO)
@@ -382,19 +383,19 @@ def cleared(out: Emitter, lst: Lst | Ref) -> None:
 # -- arrays of lists ---------------------------------------------------------------------------------------------------
 
 
-def vector_of(out: Emitter, lst: Lst | Ref) -> Any:
+def vector_of(out: Emitter, lst: ListValue | Ref) -> Any:
     """Return a view of the items of a list of numbers; None for other lists."""
     stores = _stores(lst)
     if len(stores) != 1 or not isinstance(stores[0][0], Num) or isinstance(kind_of_items(lst), tuple):
         return None
-    if isinstance(lst, Lst):
+    if isinstance(lst, ListValue):
         return get(stores[0][1], (Slice(None, lst.count),))
     first = loaded(out, lst.heap.firsts, lst.number, "first")
     last = out.temporary(Op("add", (first, count_of(out, lst)), INT), "last")
     return get(stores[0][1], (Slice(first, last),))
 
 
-def arrays_of_list(out: Emitter, lst: Lst | Ref) -> tuple[Var, ...]:
+def arrays_of_list(out: Emitter, lst: ListValue | Ref) -> tuple[Var, ...]:
     """Return new arrays of the items of a list, one for each part of an item."""
     kind = kind_of_items(lst)
     if kind is None:
@@ -405,7 +406,7 @@ def arrays_of_list(out: Emitter, lst: Lst | Ref) -> tuple[Var, ...]:
         views = [vector_of(out, lst)]
     elif not all(isinstance(part, Num) for part in kind):
         raise out.refused("its result is a list of tuples of something other than numbers")
-    elif isinstance(lst, Lst):
+    elif isinstance(lst, ListValue):
         views = [get(store, (Slice(None, lst.count),)) for store in lst.stores]
     else:
         first = loaded(out, lst.heap.firsts, lst.number, "first")
@@ -414,7 +415,7 @@ def arrays_of_list(out: Emitter, lst: Lst | Ref) -> tuple[Var, ...]:
     return tuple([out.temporary(Call("copy", (view,), (), view.kind), "listed") for view in views])
 
 
-def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
+def array_of_list(out: Emitter, lst: ListValue | Ref) -> Any:
     """Return a new array of the items."""
     kind = kind_of_items(lst)
     if isinstance(kind, ListOf):
@@ -422,7 +423,7 @@ def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
     if isinstance(lst, Ref):
         view = vector_of(out, lst)
         if view is None:
-            raise out.refused("an array of a list of tuples in a list")
+            raise out.refused("an array of a list of tuples in a list is not supported")
         if view.kind.dtype != "d":  # an empty array would have another dtype
             out.emit(Check(Op("less", (ZERO, count_of(out, lst)), BOOL), out.line))
         return out.temporary(Call("copy", (view,), (), view.kind), "listed")
@@ -434,19 +435,19 @@ def array_of_list(out: Emitter, lst: Lst | Ref) -> Any:
             view = get(store, (Slice(None, lst.count),))
         else:
             if isinstance(lst.kind, tuple):
-                raise out.refused("an array of tuples of arrays")
+                raise out.refused("an array of tuples of arrays is not supported")
             view = stacked(out, lst, store, rows)
         arrays.append(out.temporary(Call("copy", (view,), (), view.kind), "listed"))
     if isinstance(lst.kind, tuple):
-        return pure(out, "stack", [Tup(tuple(arrays))], {"axis": Static(-1)})
+        return pure(out, "stack", [TupleValue(tuple(arrays))], {"axis": Static(-1)})
     return arrays[0]
 
 
-def _array_of_lists(out: Emitter, lst: Lst | Ref) -> Any:
+def _array_of_lists(out: Emitter, lst: ListValue | Ref) -> Any:
     """Return a new matrix whose rows are lists of numbers of equal length."""
     kind = kind_of_items(lst).kind
     if not isinstance(kind, Num):
-        raise out.refused("an array of lists of something else than numbers")
+        raise out.refused("an array of lists of something else than numbers is not supported")
     rows = count_of(out, lst)
     out.emit(Check(Op("less", (ZERO, rows), BOOL), out.line))
     columns = count_of(out, item_at(out, lst, ZERO))

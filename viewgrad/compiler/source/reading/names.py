@@ -16,18 +16,18 @@ from ..values import (
     CONFLICT,
     Cell,
     CellOrNumber,
-    Fn,
-    Lst,
+    FunctionValue,
+    IteratorValue,
+    ListValue,
     Maybe,
-    Once,
     OrNone,
     Path,
-    Rec,
+    RecordValue,
     Ref,
     Reread,
     SeveralLists,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     is_none,
     kind_name,
@@ -56,7 +56,7 @@ class NameReader(ObjectReader):
             found = scope.env[name]
             if found is CONFLICT:
                 raise self.out.refused(f"{name} is of several kinds", node)
-            for each in leaves_of(found) if isinstance(found, (Tup, Rec)) else (found,):
+            for each in leaves_of(found) if isinstance(found, (TupleValue, RecordValue)) else (found,):
                 if isinstance(each, SeveralLists):
                     raise self.on_one_heap(each, node)
                 if isinstance(each, CellOrNumber):
@@ -108,7 +108,7 @@ class NameReader(ObjectReader):
         bases = {self.out.bases.get(leaf.name, leaf.name) for leaf in variables_in(value)}
         if is_flag(name) or any(base == variable or base.startswith(f"{variable}_") for base in bases):
             return
-        if isinstance(value, Rec) and value.prefix and bases:
+        if isinstance(value, RecordValue) and value.prefix and bases:
             return
         site = ("name", variable)
         if site in self.known_sites:
@@ -123,7 +123,7 @@ class NameReader(ObjectReader):
             raise self.on_one_heap(value, node)
         if isinstance(value, CellOrNumber):
             raise self.as_numbers(value, node)
-        if isinstance(value, Lst):
+        if isinstance(value, ListValue):
             raise Reread(("heap", value.site), True)
         for leaf in variables_in(value):
             if not is_flag(leaf.name.rpartition("__")[2]) and leaf.name not in self.out.inputs:
@@ -170,7 +170,7 @@ class NameReader(ObjectReader):
             if any(is_updated(stmt, name) for stmt in scope.body):
                 raise self.out.refused("a 0-d array is written to")
             value = unboxed(value)
-        if isinstance(value, (Tup, Rec)):
+        if isinstance(value, (TupleValue, RecordValue)):
             value = self.apart(scope.prefix + name, value)
         scope.env[name] = self.bound(scope.prefix + name, value, once)
 
@@ -195,16 +195,16 @@ class NameReader(ObjectReader):
         if not isinstance(before, Var) or not fits or self.out.let(before.name, expr).name != before.name:
             raise self.out.refused(f"{name} of the enclosing function is given a value of another kind")
 
-    def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> Rec:
+    def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> RecordValue:
         """Return a dict or an object that the function makes."""
         if site not in self.known_sites:
-            return Rec(fields, cls, site)
-        found = Rec({}, cls, site, self.out.fresh(cls.__name__.lower()), self.unsure)
+            return RecordValue(fields, cls, site)
+        found = RecordValue({}, cls, site, self.out.fresh(cls.__name__.lower()), self.unsure)
         for key, value in fields.items():
             self.set_field(found, key, value)
         return found
 
-    def set_field(self, owner: Rec, key: Any, value: Any) -> None:
+    def set_field(self, owner: RecordValue, key: Any, value: Any) -> None:
         """Assign an item of a dict, or an attribute of an object.
 
         Raises:
@@ -242,19 +242,20 @@ class NameReader(ObjectReader):
     def bound(self, name: str, value: Any, once: bool) -> Any:
         """Bind a value to a variable, and return the variable."""
         self._refuse_iterator(value)
-        if isinstance(value, Rec) and value.prefix:
+        if isinstance(value, RecordValue) and value.prefix:
             return value
-        if isinstance(value, (Tup, Rec)):
-            items = list(enumerate(value.items)) if isinstance(value, Tup) else list(value.fields.items())
+        if isinstance(value, (TupleValue, RecordValue)):
+            items = list(enumerate(value.items)) if isinstance(value, TupleValue) else list(value.fields.items())
             kept = {key: self.bound(f"{name}_{key}", item, once) for key, item in items}
-            return Tup(tuple(kept.values()), value.cls, value.site) if isinstance(value, Tup) else Rec(
-                kept, value.cls, value.site)
+            if isinstance(value, TupleValue):
+                return TupleValue(tuple(kept.values()), value.cls, value.site)
+            return RecordValue(kept, value.cls, value.site)
         if isinstance(value, Static):
             expr = as_expr(value)
             if expr is None or once:
                 return value
             value = expr
-        if isinstance(value, (Fn, Lst, Partial, Cell, Slice)):
+        if isinstance(value, (FunctionValue, ListValue, Partial, Cell, Slice)):
             return value
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.bound(name, value.number, once))
@@ -273,7 +274,7 @@ class NameReader(ObjectReader):
 
     def _refuse_iterator(self, value: Any) -> None:
         """Refuse to keep an iterator, which would be exhausted when it is used again."""
-        if isinstance(value, Once):
+        if isinstance(value, IteratorValue):
             raise self.out.refused("an iterator is kept")
 
     def _is_fixed(self, value: Var) -> bool:
@@ -283,12 +284,12 @@ class NameReader(ObjectReader):
     def held(self, value: Any) -> Any:
         """Return an argument as a value that does not change while the function runs."""
         self._refuse_iterator(value)
-        if isinstance(value, Tup):
-            return Tup(tuple([self.held(item) for item in value.items]), value.cls, value.site)
-        if isinstance(value, Rec):
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple([self.held(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, RecordValue):
             held = {key: self.held(item) for key, item in value.fields.items()}
-            return value if value.prefix else Rec(held, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Var, Const, Lst, Partial, Cell, Slice)):
+            return value if value.prefix else RecordValue(held, value.cls, value.site)
+        if isinstance(value, (Static, FunctionValue, Var, Const, ListValue, Partial, Cell, Slice)):
             return value
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.held(value.number))
@@ -297,8 +298,8 @@ class NameReader(ObjectReader):
     def given(self, value: Any) -> Any:
         """Return an argument, with the parts that the called function may bind in variables of their own."""
         self._refuse_iterator(value)
-        if isinstance(value, Tup):
-            return Tup(tuple([self.given(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple([self.given(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.given(value.number))
         if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe numbered
@@ -308,11 +309,11 @@ class NameReader(ObjectReader):
     def copied(self, value: Any) -> Any:
         """Copy a value to variables of its own."""
         self._refuse_iterator(value)
-        if isinstance(value, Tup):
-            return Tup(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
-        if isinstance(value, Rec) and not value.prefix:
-            return Rec({key: self.copied(item) for key, item in value.fields.items()}, value.cls, value.site)
-        if isinstance(value, (Static, Fn, Const, Rec, Lst, Partial, Cell, Slice)):
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple([self.copied(item) for item in value.items]), value.cls, value.site)
+        if isinstance(value, RecordValue) and not value.prefix:
+            return RecordValue({key: self.copied(item) for key, item in value.fields.items()}, value.cls, value.site)
+        if isinstance(value, (Static, FunctionValue, Const, RecordValue, ListValue, Partial, Cell, Slice)):
             return value
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.copied(value.number))

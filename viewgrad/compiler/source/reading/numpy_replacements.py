@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import Call, Op, Slice
 from ..kinds import Arr, Num
-from ..values import Static, Tup, as_expr, is_none
+from ..values import Static, TupleValue, as_expr, is_none
 from . import numpy_code
 
 Replacement = tuple[Any, list[Any]] | None
@@ -57,7 +57,7 @@ def _update_at(name: str) -> Callable[[list[Any], dict[str, Any]], Replacement]:
         if len(args) != 3 or keywords or not isinstance(_kind(args[0]), Arr):
             return None
         target, index, values = args
-        items = list(index.items) if isinstance(index, Tup) and index.cls is tuple else [index]
+        items = list(index.items) if isinstance(index, TupleValue) and index.cls is tuple else [index]
         if items and all(_is_number(each, "l") or _is_slice(each) for each in items):
             return numpy_code.update_place, [target, index, _own(values), Static(getattr(np, name))]
         if not items or not all(_is_vector(each, "l") for each in items) or _kind(values) is None:
@@ -66,7 +66,7 @@ def _update_at(name: str) -> Callable[[list[Any], dict[str, Any]], Replacement]:
         kind = _kind(values)
         if rest < 0 or kind is None or kind.ndim > rest + 1:
             return None
-        own = Tup(tuple([_own(each) if _kind(target).dtype == "l" else each for each in items]))
+        own = TupleValue(tuple([_own(each) if _kind(target).dtype == "l" else each for each in items]))
         return (of_each if kind.ndim == rest + 1 else of_all), [target, own, _own(values), *function]
 
     return rule
@@ -129,7 +129,7 @@ def _insert(args: list[Any]) -> Replacement:
 def _polyval(args: list[Any]) -> Replacement:
     if len(args) != 2 or getattr(_kind(args[1]), "dtype", None) != "d":
         return None
-    are_numbers = isinstance(args[0], Tup) and all(isinstance(_kind(each), Num) for each in args[0].items)
+    are_numbers = isinstance(args[0], TupleValue) and all(isinstance(_kind(each), Num) for each in args[0].items)
     return (numpy_code.polyval, args) if are_numbers or _is_vector(args[0]) else None
 
 

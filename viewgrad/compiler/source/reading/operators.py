@@ -12,7 +12,7 @@ import numpy as np
 from ..emitting import Emitter
 from ..ir import Check, Const, Lazy, Op, Var, is_number
 from ..kinds import BOOL, DTYPES, INT, Num, kind_of_operator
-from ..values import Rec, Static, Tup, as_expr, is_identity, is_plain, kind_name
+from ..values import RecordValue, Static, TupleValue, as_expr, is_identity, is_plain, kind_name
 
 FOLDED: Final[dict[str, Callable[..., Any]]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
@@ -34,23 +34,23 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
         if not all(is_plain(value.value) for value in values) and not (
             name in ("equal", "not_equal") and all(is_identity(value.value) for value in values)
         ):
-            raise out.refused(f"an operator of {', '.join(map(kind_name, values))}")
+            raise out.refused(f"an operator of {', '.join(map(kind_name, values))} is not supported")
         try:
             return Static(FOLDED[name](*[value.value for value in values]))
         except Exception as error:
             raise out.refused(f"{type(error).__name__}: {error}") from None
-    if name == "add" and all(isinstance(value, Tup) for value in values) and values[0].cls is values[1].cls:
-        return Tup((*values[0].items, *values[1].items), values[0].cls)
+    if name == "add" and all(isinstance(value, TupleValue) for value in values) and values[0].cls is values[1].cls:
+        return TupleValue((*values[0].items, *values[1].items), values[0].cls)
     if name == "mul":
         for one, other in (values, values[::-1]) if len(values) == 2 else ():
-            if isinstance(one, Tup) and isinstance(other, Static) and isinstance(other.value, int):
+            if isinstance(one, TupleValue) and isinstance(other, Static) and isinstance(other.value, int):
                 if len(one.items) * other.value > 64:
                     raise out.refused("a long list is made")
-                return Tup(one.items * other.value, one.cls)
+                return TupleValue(one.items * other.value, one.cls)
     exprs = [as_expr(value) for value in values]
     if any(expr is None for expr in exprs):
         wrong = next(value for value, expr in zip(values, exprs) if expr is None)
-        raise out.refused(f"{kind_name(wrong)} as an operand")
+        raise out.refused(f"{kind_name(wrong)} as an operand is not supported")
     exprs = [out.lifted(expr) for expr in exprs]
     weak = all(is_number(expr) and expr.kind.weak and expr.kind.dtype != "f" for expr in exprs)
     integers = all(expr.kind.dtype in "?l" for expr in exprs)
@@ -67,7 +67,7 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
 def _check_power(out: Emitter, weak: bool, base: Any, exponent: Any) -> None:
     """Make sure that a power of Python's integers is one, and not too large."""
     if not weak or not isinstance(base, Const) or abs(base.value) > 4:
-        raise out.refused("an integer to a power that is not known")
+        raise out.refused("an integer to a power that is not known is not supported")
     for test in (Op("less_equal", (Const(0, INT), exponent), BOOL), Op("less", (exponent, Const(31, INT)), BOOL)):
         out.emit(Check(test, out.line))
 
@@ -105,17 +105,17 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
         elif any(isinstance(each, Static) and as_expr(each) is None for each in (left, right)):
             same = False
         else:
-            raise out.refused("`is` of values")
+            raise out.refused("`is` of values is not supported")
         return Static(same is isinstance(node, ast.Is))
     name = names[type(node)]
-    if isinstance(left, Tup) and isinstance(right, Tup) and name in ("equal", "not_equal"):
+    if isinstance(left, TupleValue) and isinstance(right, TupleValue) and name in ("equal", "not_equal"):
         return _equal_items(out, name, left, right)
-    if isinstance(left, Tup) and isinstance(right, Tup) and left.cls is right.cls:
+    if isinstance(left, TupleValue) and isinstance(right, TupleValue) and left.cls is right.cls:
         return _ordered_items(out, name, left, right)
     if any(isinstance(each, Static) and as_expr(each) is None for each in (left, right)):
         if isinstance(left, Static) and isinstance(right, Static):
             return arithmetic(out, name, left, right)
-        if name in ("equal", "not_equal") and not isinstance(left, Tup) and not isinstance(right, Tup):
+        if name in ("equal", "not_equal") and not isinstance(left, TupleValue) and not isinstance(right, TupleValue):
             raise out.refused("a number or an array is compared with something else")
     return arithmetic(out, name, left, right)
 
@@ -124,31 +124,31 @@ def contains(out: Emitter, item: Any, container: Any) -> Any:
     """Return whether an object is in a known container: a bool if it is known, else an expression."""
     number = as_expr(item)
     if isinstance(container, Static) and type(container.value) in (tuple, list) and is_plain(container.value):
-        container = Tup(tuple(map(Static, container.value)))
-    if number is not None and isinstance(container, Tup) and not isinstance(item, Static):
+        container = TupleValue(tuple(map(Static, container.value)))
+    if number is not None and isinstance(container, TupleValue) and not isinstance(item, Static):
         numbers = [as_expr(each) for each in container.items]
         if is_number(number) and numbers and all(each is not None and is_number(each) for each in numbers):
             number = number if isinstance(number, Var) else out.temporary(number)
             tests = [operation(out, "equal", [number, each]) for each in numbers]
             return functools.reduce(lambda one, two: Lazy("or", (one, two), BOOL), tests)
     if isinstance(item, Static) and is_plain(item.value):
-        if isinstance(container, Tup) and all(isinstance(each, Static) for each in container.items):
+        if isinstance(container, TupleValue) and all(isinstance(each, Static) for each in container.items):
             if all(is_plain(each.value) for each in container.items):
                 return item.value in [each.value for each in container.items]
-        if isinstance(container, Rec) and container.cls is dict:
+        if isinstance(container, RecordValue) and container.cls is dict:
             return item.value in container.fields
         if isinstance(container, Static) and is_plain(container.value):
             return item.value in container.value
-    raise out.refused("`in` of values that are not known")
+    raise out.refused("`in` of values that are not known is not supported")
 
 
-def _ordered_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:
+def _ordered_items(out: Emitter, name: str, left: TupleValue, right: TupleValue) -> Any:
     """Compare tuples of numbers, by the first items that differ."""
     exprs = [[as_expr(each) for each in side.items] for side in (left, right)]
     if len(exprs[0]) != len(exprs[1]) or not exprs[0] or any(
         expr is None or not is_number(expr) for side in exprs for expr in side
     ):
-        raise out.refused("an order of tuples that are not made of as many numbers")
+        raise out.refused("an order of tuples that are not made of as many numbers is not supported")
     pairs = [[expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in pair] for pair in zip(*exprs)]
     found = operation(out, name, pairs[-1])
     for pair in reversed(pairs[:-1]):
@@ -157,7 +157,7 @@ def _ordered_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:
     return found
 
 
-def _equal_items(out: Emitter, name: str, left: Tup, right: Tup) -> Any:
+def _equal_items(out: Emitter, name: str, left: TupleValue, right: TupleValue) -> Any:
     """Return whether tuples are equal, or not."""
     if len(left.items) != len(right.items):
         return Static(name == "not_equal")

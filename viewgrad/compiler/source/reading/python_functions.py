@@ -11,7 +11,7 @@ from ..ir import Const, Dim, Lazy, Op, Slice, Var, is_number
 from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
 from ..objects import Fields
-from ..values import Lst, Rec, Ref, Static, Tup, as_expr, is_hashed, is_plain, kind_name
+from ..values import ListValue, RecordValue, Ref, Static, TupleValue, as_expr, is_hashed, is_plain, kind_name
 from .arrays import pure
 from .attributes import as_variable
 from .lists import count_of
@@ -21,30 +21,30 @@ from .operators import arithmetic, operation
 def python_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """Return the result of a built-in function."""
     if name == "dict" and not args:
-        return Rec(dict(keywords))
+        return RecordValue(dict(keywords))
     if keywords:
-        raise out.refused(f"{name} with {next(iter(keywords))}=")
+        raise out.refused(f"{name} with {next(iter(keywords))}= is not supported")
     rule = BUILTINS.get(name)
     found = None if rule is None else rule(out, args)
     if found is None:
-        raise out.refused(f"{name}() of these arguments")
+        raise out.refused(f"{name}() of these arguments is not supported")
     return found
 
 
 def _len(out: Emitter, args: list[Any]) -> Any:
     (value,) = args
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         return Static(len(value.items))
-    if isinstance(value, Rec) and value.cls is dict:
+    if isinstance(value, RecordValue) and value.cls is dict:
         return Static(len(value.fields))
     if is_hashed(value):
         keys = value.fields["keys"]
-        if isinstance(keys, Tup):
+        if isinstance(keys, TupleValue):
             raise out.empty()
         return out.temporary(count_of(out, keys), "n")
-    if isinstance(value, Rec) and value.cls is Fields:
+    if isinstance(value, RecordValue) and value.cls is Fields:
         return Dim(as_variable(out, as_expr(next(iter(value.fields.values())))), 0)
-    if isinstance(value, (Lst, Ref)):
+    if isinstance(value, (ListValue, Ref)):
         return out.temporary(count_of(out, value), "n")
     expr = as_expr(value)
     return Dim(as_variable(out, expr), 0) if expr is not None and expr.kind.ndim else None
@@ -59,15 +59,15 @@ def _abs(out: Emitter, args: list[Any]) -> Any:
 
 def _extreme(name: str) -> Callable[[Emitter, list[Any]], Any]:
     def rule(out: Emitter, args: list[Any]) -> Any:
-        items = args[0].items if len(args) == 1 and isinstance(args[0], Tup) else args
-        return _extremum(out, name, items) if len(items) > 1 or (items and isinstance(args[0], Tup)) else None
+        items = args[0].items if len(args) == 1 and isinstance(args[0], TupleValue) else args
+        return _extremum(out, name, items) if len(items) > 1 or (items and isinstance(args[0], TupleValue)) else None
 
     return rule
 
 
 def _sum(out: Emitter, args: list[Any]) -> Any:
     start = args[1] if len(args) > 1 else Static(0)
-    if isinstance(args[0], Tup):
+    if isinstance(args[0], TupleValue):
         for each in args[0].items:
             start = arithmetic(out, "add", start, each)
         return start
@@ -98,23 +98,23 @@ def _complex(out: Emitter, args: list[Any]) -> Any:
 
 
 def _zip(out: Emitter, args: list[Any]) -> Any:
-    if not args or not all(isinstance(arg, Tup) for arg in args):
+    if not args or not all(isinstance(arg, TupleValue) for arg in args):
         return None
-    return Tup(tuple([Tup(items) for items in zip(*[arg.items for arg in args])]), list)
+    return TupleValue(tuple([TupleValue(items) for items in zip(*[arg.items for arg in args])]), list)
 
 
 def _container(kind: type) -> Callable[[Emitter, list[Any]], Any]:
     def rule(out: Emitter, args: list[Any]) -> Any:
         if not args:
-            return Tup((), kind)
-        return Tup(args[0].items, kind) if isinstance(args[0], Tup) else None
+            return TupleValue((), kind)
+        return TupleValue(args[0].items, kind) if isinstance(args[0], TupleValue) else None
 
     return rule
 
 
 def _every(name: str) -> Callable[[Emitter, list[Any]], Any]:
     def rule(out: Emitter, args: list[Any]) -> Any:
-        if not isinstance(args[0], Tup) or not args[0].items:
+        if not isinstance(args[0], TupleValue) or not args[0].items:
             return None
         tests = [as_expr(each) for each in args[0].items]
         if not all(test is not None and is_number(test) and test.kind.dtype == "?" for test in tests):
@@ -144,7 +144,7 @@ def _slice(out: Emitter, args: list[Any]) -> Any:
 
 
 def _divmod(out: Emitter, args: list[Any]) -> Any:
-    return Tup((arithmetic(out, "floor_divide", *args), arithmetic(out, "remainder", *args)))
+    return TupleValue((arithmetic(out, "floor_divide", *args), arithmetic(out, "remainder", *args)))
 
 
 BUILTINS: Final[dict[str, Callable[[Emitter, list[Any]], Any]]] = {
@@ -160,7 +160,7 @@ BUILTINS: Final[dict[str, Callable[[Emitter, list[Any]], Any]]] = {
 def _number_of(out: Emitter, name: str, value: Any) -> Any:
     expr = as_expr(value)
     if expr is None or not is_number(expr):
-        raise out.refused(f"{name} of {kind_name(value)}")
+        raise out.refused(f"{name} of {kind_name(value)} is not supported")
     expr = out.lifted(expr)
     dtype = expr.kind.dtype
     if name == "bool":
@@ -181,13 +181,13 @@ def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
         return Static({"min": min, "max": max}[name](value.value for value in values))
     exprs = [as_expr(value) for value in values]
     if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ldf" for expr in exprs):
-        raise out.refused(f"{name} of something other than real numbers")
+        raise out.refused(f"{name} of something other than real numbers is not supported")
     exprs = [expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in exprs]
     best = exprs[0]
     for number, expr in enumerate(exprs[1:]):
         kind = joined(best.kind, expr.kind)
         if kind is None:
-            raise out.refused(f"{name} of several kinds")
+            raise out.refused(f"{name} of several kinds is not supported")
         test = operation(out, "greater" if name == "max" else "less", [expr, best])
         best = Lazy("if", (test, expr, best), kind)
         if number < len(exprs) - 2:
@@ -198,7 +198,7 @@ def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
 def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """Read a call of a function of `math`."""
     if keywords:
-        raise out.refused(f"math.{name} with keywords")
+        raise out.refused(f"math.{name} with keywords is not supported")
     if all(isinstance(arg, Static) and is_plain(arg.value) for arg in args):
         try:
             return Static(getattr(math, name)(*[arg.value for arg in args]))
@@ -206,7 +206,7 @@ def math_function(out: Emitter, name: str, args: list[Any], keywords: dict[str, 
             raise out.refused(f"{type(error).__name__}: {error}") from None
     exprs = [as_expr(arg) for arg in args]
     if any(expr is None or not is_number(expr) or expr.kind.dtype not in "?ldf" for expr in exprs):
-        raise out.refused(f"math.{name} of something other than real numbers")
+        raise out.refused(f"math.{name} of something other than real numbers is not supported")
     exprs = [out.lifted(expr) for expr in exprs]
     weak = all(expr.kind.weak for expr in exprs)
     if name in ("floor", "ceil", "trunc") and len(exprs) == 1:

@@ -11,7 +11,7 @@ import attrs
 
 from ..ir import Block, Check, Const, Op, Var, nodes
 from ..kinds import BOOL, Num
-from ..values import CONFLICT, Cell, Maybe, OrNone, Path, Rec, Ref, Static, Tup, joined_values
+from ..values import CONFLICT, Cell, Maybe, OrNone, Path, RecordValue, Ref, Static, TupleValue, joined_values
 
 
 @attrs.define(eq=False)
@@ -46,7 +46,7 @@ class Bound:
     """A method of a record."""
 
     function: types.FunctionType
-    owner: Rec
+    owner: RecordValue
 
 
 @attrs.frozen(eq=False)
@@ -70,7 +70,7 @@ class Partial:
 class DictGet:
     """`get` of a dict."""
 
-    owner: Rec
+    owner: RecordValue
 
 
 @attrs.frozen(eq=False)
@@ -98,10 +98,10 @@ def unboxed(value: Var) -> Var:
 
 
 def variables_in(value: Any) -> Iterator[Var]:
-    if isinstance(value, Tup):
+    if isinstance(value, TupleValue):
         for item in value.items:
             yield from variables_in(item)
-    elif isinstance(value, Rec):
+    elif isinstance(value, RecordValue):
         for item in value.fields.values():
             yield from variables_in(item)
     elif isinstance(value, Ref):
@@ -137,9 +137,9 @@ def means_the_same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Var) and isinstance(b, Var):
         return a == b
-    if isinstance(a, Tup) and isinstance(b, Tup):
+    if isinstance(a, TupleValue) and isinstance(b, TupleValue):
         return len(a.items) == len(b.items) and all(map(means_the_same, a.items, b.items))
-    if isinstance(a, Rec) and isinstance(b, Rec):
+    if isinstance(a, RecordValue) and isinstance(b, RecordValue):
         return list(a.fields) == list(b.fields) and all(map(means_the_same, a.fields.values(), b.fields.values()))
     if isinstance(a, Ref) and isinstance(b, Ref):
         return a.heap is b.heap and a.of == b.of and means_the_same(a.number, b.number)

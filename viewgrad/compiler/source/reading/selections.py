@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..ir import Const, Slice, get
 from ..kinds import INT
-from ..values import Lst, Ref, Static, Tup, as_expr, is_none
+from ..values import ListValue, Ref, Static, TupleValue, as_expr, is_none
 from . import python_code
 from .comprehensions import ComprehensionReader
 from .library_calls import library
@@ -55,7 +55,7 @@ class SelectionReader(ComprehensionReader):
             return self.chosen(scope, name, args, keywords, node)
         if name == "math.prod" and len(args) == 1 and set(keywords) <= {"start"}:
             start = keywords.get("start", Static(1))
-            if not isinstance(args[0], Tup):
+            if not isinstance(args[0], TupleValue):
                 return self.call_own(python_code.product_of, [args[0], start])
             return functools.reduce(lambda one, two: arithmetic(self.out, "mul", one, two), args[0].items, start)
         return None
@@ -78,24 +78,24 @@ class SelectionReader(ComprehensionReader):
     ) -> Any:
         """Read `max` or `min` with a key or a default."""
         if set(keywords) - {"key", "default"} or not args:
-            raise self.out.refused(f"{name.rpartition('.')[2]} with {next(iter(keywords))}=")
-        items = args[0] if len(args) == 1 else Tup(tuple(args))
+            raise self.out.refused(f"{name.rpartition('.')[2]} with {next(iter(keywords))}= is not supported")
+        items = args[0] if len(args) == 1 else TupleValue(tuple(args))
         key = keywords.get("key", Static(None))
         by_key, plain = CHOSEN[name]
         if "default" in keywords:
-            if isinstance(items, Tup):
+            if isinstance(items, TupleValue):
                 if not items.items:
                     return keywords["default"]
             else:
                 rest = [key] if not is_none(key) else []
                 return self.call_own(by_key[1] if rest else plain, [items, *rest, keywords["default"]])
         if is_none(key):
-            raise self.out.refused(f"{name.rpartition('.')[2]} of these arguments")
-        if not isinstance(items, Tup):
+            raise self.out.refused(f"{name.rpartition('.')[2]} of these arguments is not supported")
+        if not isinstance(items, TupleValue):
             return self.call_own(by_key[0], [items, key])
         if not items.items:
-            raise self.out.refused("an extremum of nothing")
-        pairs = [Tup((each, self.held(self.called(scope, key, [each], {}, node)))) for each in map(
+            raise self.out.refused("an extremum of nothing is not supported")
+        pairs = [TupleValue((each, self.held(self.called(scope, key, [each], {}, node)))) for each in map(
             self.held, items.items)]
         return functools.reduce(lambda one, other: self.call_own(by_key[2], [one, other]), pairs).items[0]
 
@@ -108,29 +108,30 @@ class SelectionReader(ComprehensionReader):
             start = [keywords.pop("initial")] if "initial" in keywords else []
             function = keywords.pop("func", function)
         if keywords or len(start) > 1 or len(args) > 3:
-            raise self.out.refused(f"{name} of these arguments", node)
-        if not isinstance(items, Tup):
+            raise self.out.refused(f"{name} of these arguments is not supported", node)
+        if not isinstance(items, TupleValue):
             return self.call_own(FOLDS[name][len(start)], [function, items, *start])
         values = [*start, *items.items]
         if not values:
-            raise self.out.refused(f"{name} of nothing", node)
+            raise self.out.refused(f"{name} of nothing is not supported", node)
         found = [self.held(values[0])]
         for each in values[1:]:
             found.append(self.held(self.called(scope, function, [found[-1], each], {}, node)))
-        return found[-1] if name == "functools.reduce" else Tup(tuple(found))
+        return found[-1] if name == "functools.reduce" else TupleValue(tuple(found))
 
     def sorted_items(self, scope: Scope, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """Read `sorted`."""
         turned, key = keywords.get("reverse", Static(False)), keywords.get("key", Static(None))
         if set(keywords) - {"reverse", "key"} or len(args) != 1 or not isinstance(turned, Static):
-            raise self.out.refused("sorted of these arguments", node)
+            raise self.out.refused("sorted of these arguments is not supported", node)
         expr = as_expr(args[0])
-        given = args[0] if isinstance(args[0], (Lst, Ref)) or expr is not None else self.list_of(scope, args[0], node)
+        is_given = isinstance(args[0], (ListValue, Ref)) or expr is not None
+        given = args[0] if is_given else self.list_of(scope, args[0], node)
         is_vector = expr is not None and expr.kind.ndim == 1
         if not is_none(key) or not (is_vector or vector_of(self.out, given) is not None):
             order = python_code.sorted_down if turned.value else python_code.sorted_up
             return self.call_own(order, [given, Static(python_code.itself) if is_none(key) else key])
-        array = array_of_list(self.out, given) if isinstance(given, (Lst, Ref)) else given
+        array = array_of_list(self.out, given) if isinstance(given, (ListValue, Ref)) else given
         array = self.out.temporary(library(self.out, "numpy.sort", [array], {}), "ordered")
         step = Const(-1, INT)
         part = self.out.temporary(get(array, (Slice(None, None, step),)), "ordered") if turned.value else array

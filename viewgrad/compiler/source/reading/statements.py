@@ -42,16 +42,16 @@ from ..values import (
     CONFLICT,
     Cell,
     Empty,
-    Fn,
-    Lst,
+    FunctionValue,
+    ListValue,
+    NotSupported,
     Path,
-    Rec,
+    RecordValue,
     Ref,
-    Refused,
     Reread,
     Row,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     is_hashed,
     items_in,
@@ -81,7 +81,7 @@ class StatementReader(CallReader):
                 self.statement(scope, stmt)
             except Empty:
                 for later in stmts[number + 1 :]:  # a later statement may determine the kind of items, by `Reread`
-                    with contextlib.suppress(Refused):
+                    with contextlib.suppress(NotSupported):
                         self.statement(scope, later)
                 raise
 
@@ -131,13 +131,13 @@ class StatementReader(CallReader):
 
     def extend(self, items: Any, more: Any, stmt: Any) -> None:
         """Read `+=` of a list."""
-        if isinstance(items, Tup):
+        if isinstance(items, TupleValue):
             if items.site is None:
                 raise self.out.refused("a list is extended", stmt)
             kind = None
-            if isinstance(more, (Lst, Ref)):
+            if isinstance(more, (ListValue, Ref)):
                 kind = kind_of_items(more)
-            elif isinstance(more, Tup):
+            elif isinstance(more, TupleValue):
                 for each in more.items:
                     kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
             else:
@@ -151,13 +151,13 @@ class StatementReader(CallReader):
         """Read an augmented assignment to an item of a list."""
         (index,) = self.index_items(scope, target.slice)
         index = self.copied(index)
-        if isinstance(items, Tup):
+        if isinstance(items, TupleValue):
             if self.updated_array(scope, items, index, name, stmt):
                 return
             if items.site is None:
                 raise self.out.refused("an item of a list is updated", stmt)
             raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
-        if isinstance(items, Lst) and isinstance(items.kind, Row):
+        if isinstance(items, ListValue) and isinstance(items.kind, Row):
             if not items.has_views:
                 raise Reread(("views", items.site), True)
             row = item_of_list(self.out, items, index)
@@ -174,7 +174,7 @@ class StatementReader(CallReader):
             before, value))
 
     def update_hashed(
-        self, scope: Scope, items: Rec, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
+        self, scope: Scope, items: RecordValue, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
     ) -> None:
         """Read an augmented assignment to an item of a dict whose keys are computed."""
         key = self.copied(self.value(scope, target.slice))
@@ -188,7 +188,7 @@ class StatementReader(CallReader):
         new = arithmetic(self.out, name, before, value) if name else self.matmul(before, value)
         self.set_hashed(items, key, new, target)
 
-    def updated_array(self, scope: Scope, items: Tup, index: Any, name: str | None, stmt: ast.AugAssign) -> bool:
+    def updated_array(self, scope: Scope, items: TupleValue, index: Any, name: str | None, stmt: ast.AugAssign) -> bool:
         """Read an augmented assignment to an array in a list, which is written to; return whether it is one."""
         number = index.value if isinstance(index, Static) else None
         if type(number) is not int or not -len(items.items) <= number < len(items.items):
@@ -244,7 +244,7 @@ class StatementReader(CallReader):
     def on_ImportFrom(self, scope: Scope, stmt: ast.ImportFrom) -> None:
         """Read an import of names from a module that is already imported."""
         if stmt.level or stmt.module is None:
-            raise self.out.refused("a relative import", stmt)
+            raise self.out.refused("a relative import is not supported", stmt)
         module = self.imported(stmt.module, stmt)
         for alias in stmt.names:
             if alias.name not in vars(module):
@@ -255,7 +255,7 @@ class StatementReader(CallReader):
         """Return a library module; importing a user's module may have effects."""
         module = sys.modules.get(name)
         if module is None or not is_library_module(module):
-            raise self.out.refused(f"an import of {name}", stmt)
+            raise self.out.refused(f"an import of {name} is not supported", stmt)
         return module
 
     def on_Delete(self, scope: Scope, stmt: ast.Delete) -> None:
@@ -266,9 +266,9 @@ class StatementReader(CallReader):
                 if is_hashed(items):
                     self.hashed_method(items, "pop", [self.value(scope, target.slice)], target)
                     continue
-                if isinstance(items, Tup) and items.site is not None:
+                if isinstance(items, TupleValue) and items.site is not None:
                     raise Reread(items.site, item_kind(self.out, items.items[0]) if items.items else None)
-                if isinstance(items, (Lst, Ref)):
+                if isinstance(items, (ListValue, Ref)):
                     self.call_own(python_code.pop_at, [items, *self.index_items(scope, target.slice)])
                     continue
             if not isinstance(target, ast.Name):
@@ -302,7 +302,9 @@ class StatementReader(CallReader):
             before = self.lookup(scope, ast.copy_location(ast.Name(target.id, ast.Load()), target))
             mark = len(self.out.buffer)
             value = self.value(scope, stmt.value)
-            if isinstance(before, (Lst, Ref)) or (isinstance(before, Tup) and before.cls is list and name == "add"):
+            if isinstance(before, (ListValue, Ref)) or (
+                isinstance(before, TupleValue) and before.cls is list and name == "add"
+            ):
                 self.extend(before, value, stmt)
                 return
             if isinstance(before, Cell):
@@ -311,7 +313,7 @@ class StatementReader(CallReader):
             (before,) = self.settled([before], [mark])
             current = as_expr(before)
             if current is None:
-                raise self.out.refused(f"{kind_name(before)} in place", stmt)
+                raise self.out.refused(f"{kind_name(before)} in place is not supported", stmt)
             if isinstance(current.kind, Arr):
                 index = (FULL,) * current.kind.ndim
                 self.update(current, index, name, value, stmt)
@@ -323,13 +325,13 @@ class StatementReader(CallReader):
             return
         if isinstance(target, ast.Subscript):
             found = self.value(scope, target.value)
-            if isinstance(found, Rec) and found.cls is dict:
+            if isinstance(found, RecordValue) and found.cls is dict:
                 self.update_field(scope, target, name, stmt)
                 return
             if is_hashed(found):
                 self.update_hashed(scope, found, target, name, stmt)
                 return
-            if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.cls is list):
+            if isinstance(found, (ListValue, Ref)) or (isinstance(found, TupleValue) and found.cls is list):
                 self.update_item(scope, found, target, name, stmt)
                 return
             base, index = self.place(scope, found, target)
@@ -338,7 +340,8 @@ class StatementReader(CallReader):
             changed = {each for later in statements(self.out.buffer[mark:]) for each in assigned(later)}
             writes = any(isinstance(later, Set) for later in statements(self.out.buffer[mark:]))
             if writes or changed & {each.name for each in nodes(get(base, index)) if isinstance(each, Var)}:
-                raise self.out.refused("a value in place whose computation changes arrays or indices", stmt)
+                raise self.out.refused(
+                    "a value in place whose computation changes arrays or indices is not supported", stmt)
             self.update(base, index, name, value, stmt)
             return
         self.update_field(scope, target, name, stmt)
@@ -356,7 +359,7 @@ class StatementReader(CallReader):
             then = self.within(lambda: self.block(scope, stmt.body))
         except Empty:
             scope.env = dict(entry)
-            with contextlib.suppress(Refused):  # the other side may determine the kind of items, by `Reread`
+            with contextlib.suppress(NotSupported):  # the other side may determine the kind of items, by `Reread`
                 self.within(lambda: self.block(scope, stmt.orelse))
             raise
         after_then, scope.env = scope.env, dict(entry)
@@ -382,7 +385,7 @@ class StatementReader(CallReader):
             test = self.condition(scope, stmt.test)
             if self.out.buffer:  # statements that the condition needs run in the body
                 if flag is None:
-                    raise self.out.refused("a condition that needs statements", stmt)
+                    raise self.out.refused("a condition that needs statements is not supported", stmt)
                 pre, self.out.buffer = self.out.buffer, []
                 entry = dict(scope.env)
                 self.block(scope, stmt.body)
@@ -415,7 +418,7 @@ class StatementReader(CallReader):
             return None
         function = self.value(scope, stmt.iter.func)
         node: Any = None
-        if isinstance(function, Fn) and function.scope is scope:
+        if isinstance(function, FunctionValue) and function.scope is scope:
             node = function.node
         elif isinstance(function, Static) and isinstance(function.value, types.FunctionType) \
                 and function.value.__code__.co_flags & inspect.CO_GENERATOR:
@@ -426,7 +429,7 @@ class StatementReader(CallReader):
             self.paths.append(own)
             local = {*scope.stores, *scope.env, *scope.cells}
             if own.__closure__ or own.__globals__ is not scope.variables or scope.outer or local & free_names(node):
-                raise self.out.refused("a generator function from elsewhere", stmt)
+                raise self.out.refused("a generator function from elsewhere is not supported", stmt)
         if not is_generator(node):
             return None
         try:
@@ -449,7 +452,7 @@ class StatementReader(CallReader):
         if set(options) - ({"repeat"} if kind == "product" else set()) or any(
             isinstance(arg, ast.Starred) for arg in args
         ):
-            raise self.out.refused(f"{kind} with these arguments", stmt)
+            raise self.out.refused(f"{kind} with these arguments is not supported", stmt)
         scope.env |= {RANGE: Static(range), LEN: Static(len)}
         fresh = functools.partial(unused_name, scope)
         given: Any = None
@@ -457,27 +460,27 @@ class StatementReader(CallReader):
             iterables = [self.consumed(scope, arg) for arg in args]
             repeat = options.get("repeat", Static(1))
             if not isinstance(repeat, Static) or not 0 < len(iterables) * repeat.value <= MOST:
-                raise self.out.refused("a product of this many iterables", stmt)
+                raise self.out.refused("a product of this many iterables is not supported", stmt)
             nest = product([copy.deepcopy(each) for each in iterables * repeat.value], fresh)
         elif kind in ("ndindex", "ndenumerate"):
             values, array = [items_in(self.value(scope, arg)) for arg in args], None
             if kind == "ndenumerate":
                 array = self.kept(scope, values[0])
                 values = [attribute(self.out, scope.env[array], "shape", stmt)]
-            sizes = values[0].items if len(values) == 1 and isinstance(values[0], Tup) else values
+            sizes = values[0].items if len(values) == 1 and isinstance(values[0], TupleValue) else values
             if not 0 < len(sizes) <= MOST:
-                raise self.out.refused(f"{kind} of this many dimensions", stmt)
+                raise self.out.refused(f"{kind} of this many dimensions is not supported", stmt)
             nest = indices([self.kept(scope, size) for size in sizes], fresh, array)
         elif kind == "pairwise":
             given = items_in(self.value(scope, args[0]))
-            if isinstance(given, Tup):
-                self.over_values(scope, stmt, [Tup(pair) for pair in itertools.pairwise(given.items)])
+            if isinstance(given, TupleValue):
+                self.over_values(scope, stmt, [TupleValue(pair) for pair in itertools.pairwise(given.items)])
                 return True
             nest = consecutive(self.kept(scope, given), fresh)
         else:
             count = self.value(scope, args[1]) if len(args) == 2 else Static(None)
             if not isinstance(count, Static) or type(count.value) is not int or not 0 < count.value <= MOST:
-                raise self.out.refused(f"{kind} of these arguments", stmt)
+                raise self.out.refused(f"{kind} of these arguments is not supported", stmt)
             items = self.consumed(scope, args[0], ranges=False)
             assert isinstance(items, ast.Name)
             nest = chosen(kind, items.id, count.value, fresh)
@@ -504,13 +507,13 @@ class StatementReader(CallReader):
         if ranges and isinstance(node, ast.Call) and self.library_called(scope, node) == "builtins.range":
             return counted(*[loaded(self.kept(scope, self.value(scope, arg))) for arg in node.args])
         value = items_in(self.value(scope, node))
-        if not isinstance(value, Tup):
+        if not isinstance(value, TupleValue):
             value = self.list_of(scope, value, node)
         return loaded(self.kept(scope, value))
 
     def check_unwritten(self, given: Any, block: Block, node: Any) -> None:
         """Refuse a loop whose items are read ahead of it if it may write to them."""
-        stores = given.stores if isinstance(given, Lst) else given.heap.stores if isinstance(given, Ref) else ()
+        stores = given.stores if isinstance(given, ListValue) else given.heap.stores if isinstance(given, Ref) else ()
         names = {store.name for store in stores}
         expr = as_expr(given)
         for each in statements(block):
@@ -521,7 +524,7 @@ class StatementReader(CallReader):
     def over_values(self, scope: Scope, stmt: ast.For, items: Sequence[Any]) -> None:
         """Read a loop over known values, unrolled."""
         if stop_of(stmt) is not None or len(items) > UNROLLED:
-            raise self.out.refused(f"a loop over {len(items)} known values", stmt)
+            raise self.out.refused(f"a loop over {len(items)} known values is not supported", stmt)
         for item in items:
             self.assign(scope, stmt.target, item)
             self.block(scope, stmt.body)
@@ -537,7 +540,7 @@ class StatementReader(CallReader):
         line = self.out.line
         stop = stop_of(stmt)
         sequence = self.sequence(scope, stmt.iter)
-        if isinstance(sequence, Tup):
+        if isinstance(sequence, TupleValue):
             self.over_values(scope, stmt, sequence.items)
             return
         plain = sequence.is_range and isinstance(stmt.target, ast.Name)

@@ -12,13 +12,13 @@ from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, nodes
 from ..kinds import BOOL, INT, Arr, Num
 from ..values import (
     Cell,
-    Lst,
+    ListValue,
     Maybe,
-    Rec,
+    RecordValue,
     Ref,
     Reread,
     Static,
-    Tup,
+    TupleValue,
     as_expr,
     as_key,
     is_hashed,
@@ -47,12 +47,12 @@ class TargetReader(HashedReader):
             if expr is not None and not isinstance(expr, (Const, Var)) and has_calls(target):
                 value = self.out.temporary(expr)
             found = self.value(scope, target.value)
-            if is_hashed(found) or (isinstance(found, Rec) and found.cls is dict):
+            if is_hashed(found) or (isinstance(found, RecordValue) and found.cls is dict):
                 self.assign_key(scope, found, target, value)
                 return
-            if isinstance(found, (Lst, Ref)) or (isinstance(found, Tup) and found.site is not None):
+            if isinstance(found, (ListValue, Ref)) or (isinstance(found, TupleValue) and found.site is not None):
                 (number,) = self.index_items(scope, target.slice)
-                if isinstance(found, Tup):
+                if isinstance(found, TupleValue):
                     raise Reread(found.site, item_kind(self.out, value))
                 set_item(self.out, found, number, value)
                 return
@@ -64,7 +64,7 @@ class TargetReader(HashedReader):
                 return
             value = items_in(value)
             items = self.unpacked(value, len(target.elts), target)
-            if not isinstance(value, (Tup, Static)):
+            if not isinstance(value, (TupleValue, Static)):
                 items = [self.out.temporary(item) if not isinstance(item, (Static, Var)) else item for item in items]
             elif self.read_each_other(scope, target.elts, items):
                 items = [self.copied(item) for item in items]
@@ -72,13 +72,13 @@ class TargetReader(HashedReader):
                 self.assign(scope, each, item)
         elif isinstance(target, ast.Attribute):
             owner = self.value(scope, target.value)
-            if not isinstance(owner, Rec) or owner.cls is dict:
+            if not isinstance(owner, RecordValue) or owner.cls is dict:
                 raise self.out.refused("an attribute of an argument or of a captured object is assigned", target)
             self.set_field(owner, target.attr, value)
         else:
             raise self.out.refused("this assignment target is not supported", target)
 
-    def assign_key(self, scope: Scope, found: Rec, target: ast.Subscript, value: Any) -> None:
+    def assign_key(self, scope: Scope, found: RecordValue, target: ast.Subscript, value: Any) -> None:
         """Assign to an item of a dict."""
         if is_hashed(found):
             value = self.copied(value)
@@ -105,26 +105,26 @@ class TargetReader(HashedReader):
     def assign_starred(self, scope: Scope, target: ast.Tuple | ast.List, value: Any) -> None:
         """Assign to targets with a starred one, which takes the remaining items."""
         value = items_in(value)
-        if not isinstance(value, Tup) or len(value.items) < len(target.elts) - 1:
-            raise self.out.refused("a starred target of values whose number is not known", target)
+        if not isinstance(value, TupleValue) or len(value.items) < len(target.elts) - 1:
+            raise self.out.refused("a starred target of values whose number is not known is not supported", target)
         items = list(value.items)
         star = next(n for n, each in enumerate(target.elts) if isinstance(each, ast.Starred))
         rest = len(items) - (len(target.elts) - 1 - star)
-        parts = [*items[:star], Tup(tuple(items[star:rest]), list), *items[rest:]]
+        parts = [*items[:star], TupleValue(tuple(items[star:rest]), list), *items[rest:]]
         for each, item in zip(target.elts, parts):
             self.assign(scope, each.value if isinstance(each, ast.Starred) else each, item)
 
     def unpacked(self, value: Any, count: int, node: Any) -> list[Any]:
         """Return the items of an unpacked value."""
-        if isinstance(value, Rec) and value.cls is dict:
+        if isinstance(value, RecordValue) and value.cls is dict:
             return [Static(key) for key in value.fields]
         if isinstance(value, Static) and isinstance(value.value, (tuple, list, str)):
-            value = Tup(tuple([Static(each) for each in value.value]))
-        if isinstance(value, Tup):
+            value = TupleValue(tuple([Static(each) for each in value.value]))
+        if isinstance(value, TupleValue):
             if len(value.items) != count:
                 raise self.out.refused(f"{len(value.items)} values are unpacked to {count}", node)
             return list(value.items)
-        if isinstance(value, (Lst, Ref)):
+        if isinstance(value, (ListValue, Ref)):
             self.out.emit(Check(Op("equal", (count_of(self.out, value), Const(count, INT)), BOOL), self.out.line))
             return [self.copied(item_at(self.out, value, Const(number, INT))) for number in range(count)]
         expr = as_expr(value)
@@ -145,7 +145,7 @@ class TargetReader(HashedReader):
         if isinstance(base, Cell):
             items = self.index_items(scope, target.slice)
             if not all(isinstance(each, Static) and each.value is Ellipsis for each in items) or len(items) > 1:
-                raise self.out.refused("an index of a 0-d array", target)
+                raise self.out.refused("an index of a 0-d array is not supported", target)
             return base.store, (Const(0, INT),)
         expr = as_expr(base)
         if expr is None or not isinstance(expr.kind, Arr):
@@ -165,9 +165,9 @@ class TargetReader(HashedReader):
 
     def store(self, base: Any, index: tuple[Any, ...], value: Any, stmt: Any, op: str = "") -> None:
         """Write to a place."""
-        if isinstance(value, Tup):
+        if isinstance(value, TupleValue):
             value = library(self.out, "numpy.array", [value], {})
-        elif isinstance(value, (Lst, Ref)):
+        elif isinstance(value, (ListValue, Ref)):
             value = array_of_list(self.out, value)
         expr = as_expr(value)
         if expr is None:
@@ -189,7 +189,7 @@ class TargetReader(HashedReader):
             self.store(base, index, self.matmul(get(base, index), expr), stmt)
             return
         if expr is None or name is None:
-            raise self.out.refused(f"{kind_name(value)} in place", stmt)
+            raise self.out.refused(f"{kind_name(value)} in place is not supported", stmt)
         expr = self.out.lifted(expr)  # once, although it is tried in an operator below
         old = get(base, index)
         new = arithmetic(self.out, name, old, expr)
