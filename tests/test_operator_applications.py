@@ -26,9 +26,8 @@ pytestmark = pytest.mark.usefixtures("frozen_objects")
 __all__ = ["operators_as_before"]
 
 CALLS = gallery.applied.CALLS
-# Right at the call given, wrong at others that they accept: scalars beside masks, batches.
+# Right at the call given, wrong at others that they accept: batches.
 REALLY_WRONG_ELSEWHERE = {
-    "DiceLoss": "shapes",
     "FocalLoss": "shapes",
     "OnePole": "shapes",
     "PowerSpectrum": "shapes",

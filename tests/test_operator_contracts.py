@@ -21,6 +21,7 @@ import viewgrad as vg
 from viewgrad.autograd import Function, once_differentiable
 from viewgrad.testing import Failure, check_operator, profile, set_profile, tensors
 from viewgrad.testing.__main__ import main
+from viewgrad.testing.kit.constants import takes_single_matrices
 
 pytestmark = pytest.mark.usefixtures("frozen_objects")
 
@@ -672,6 +673,28 @@ def test_broadcasting_that_an_operator_mostly_refuses_is_noted():
     assert failure_of(Broadcasting, Q, Q[::-1].copy()).property == "shapes"
 
 
+class Correlation(Function):
+    """Accepts a row beside a matrix, and has the norm of the row, not of the row repeated."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        x, y = x.detach().numpy(), y.detach().numpy()
+        ctx.x, ctx.y, ctx.size = x, y, np.sqrt((x * x).sum())
+        return vg.Tensor((x * y).sum() / ctx.size)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        off = ctx.x * (ctx.x * ctx.y).sum() / ctx.size**3
+        slopes = (ctx.y / ctx.size - off)[: len(ctx.x)], ctx.x / ctx.size + 0.0 * ctx.y
+        return tuple(grad * vg.Tensor(slope) for slope in slopes)
+
+
+def test_a_row_that_does_not_count_as_repeated_is_noted():
+    report = check_operator(Correlation, A, A[:, ::-1].copy(), only="shapes")
+    assert any("lengths of some arguments alone" in notice for notice in report.notices), report
+
+
 class Kepler(Function):
     """Converges for eccentricities below 1."""
 
@@ -687,6 +710,30 @@ class Kepler(Function):
     @once_differentiable
     def backward(ctx, grad):
         return grad * vg.Tensor(ctx.slope), None
+
+
+class ProductOfMatrices(Function):
+    """Written for matrices: of stacks, `.T` turns all axes around."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad @ b.T, a.T @ grad
+
+
+def test_stacks_for_products_of_matrices_are_noted():
+    report = check_operator(ProductOfMatrices, A, A.T.copy(), only="shapes")
+    assert any("other numbers of dimensions, but its gradient" in notice for notice in report.notices), report
+
+
+def test_constants_of_code_tell_whether_it_is_for_single_matrices():
+    assert takes_single_matrices(ProductOfMatrices) and not takes_single_matrices(lambda a, b: a @ b)
+    assert not takes_single_matrices(lambda a, b: a @ b.mT + a.T.sum())
 
 
 KEPLER = np.array([0.3, 1.1, 2.4])

@@ -20,12 +20,11 @@ pytestmark = pytest.mark.usefixtures("frozen_objects")
 __all__ = ["operators_as_before"]
 
 CALLS = gallery.ported.CALLS
-# Right at the call given, wrong at others that they accept: a negative limit, large scores, stacks of matrices.
+# Right at the call given, wrong at others that they accept: a negative limit, large scores, stacks.
 REALLY_WRONG_ELSEWHERE = {
     "ClipLearned": "special points",
     "ListLikelihood": "values",
     "RunningLogSum": "shapes",
-    "Sylvester": "shapes",
 }
 NEEDS_MPMATH = {"distances_by_gram"}
 

@@ -69,11 +69,11 @@ def right(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
     return put
 
 
-def noted(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-    """Add an operator to the gallery whose gradient is NaN where it has no derivative, which is noted."""
+def noted(*args: Any, told: str = "NaN where the function has no derivative") -> Callable[[Any], Any]:
+    """Add an operator to the gallery that is right where it is meant to be, and a text of the notice about others."""
 
     def put(thing: Any) -> Any:
-        NOTED[_name(thing)] = Entry(_name(thing), _maker(thing), args, kwargs)
+        NOTED[_name(thing)] = Entry(_name(thing), _maker(thing), args, {}, (told,))
         return thing
 
     return put

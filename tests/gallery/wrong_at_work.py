@@ -5,7 +5,7 @@ import numpy as np
 import viewgrad as vg
 from viewgrad.autograd import Function, InPlace, define_op, once_differentiable
 
-from . import AS_OBJECTS_LIE, M, P, Q, V, Z, wrong
+from . import AS_OBJECTS_LIE, M, P, Q, V, Z, noted, wrong
 
 SERIES = np.array([0.3, 1.1, -0.4, 0.9, 2.0, -1.2, 0.5])
 UNIT = np.array([0.5, -0.5, 0.5, 0.5])
@@ -63,7 +63,7 @@ class CrossEntropy(Function):
         return vg.Tensor(d / len(ctx.y)) * grad, None, None
 
 
-@wrong(GRID[:, :3], GRID[:3, :2], by="shapes")
+@noted(GRID[:, :3], GRID[:3, :2], told="other numbers of dimensions, but its gradient is wrong")
 class BatchedProduct(Function):
     """For stacks of matrices, all axes are reversed instead of the last two."""
 

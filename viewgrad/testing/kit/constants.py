@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import re
 import types
 from collections.abc import Callable, Iterator
@@ -48,9 +49,15 @@ def takes_single_matrices(thing: Any) -> bool:
     It transposes by `.T`, or builds diagonals and outer products, and uses nothing that is meant for stacks.
     """
     names = names_in(thing)
-    if not names & OF_MATRICES or not names & OF_ONE_MATRIX or names & OF_STACKS:
+    if not (names & OF_MATRICES or _multiplies_matrices(thing)) or not names & OF_ONE_MATRIX or names & OF_STACKS:
         return False
     return not any(_is_ellipsis(x) for x in _constants(thing))
+
+
+def _multiplies_matrices(thing: Any) -> bool:
+    """Return whether code has the operator @."""
+    code = thing.forward if isinstance(thing, Operator) else thing
+    return any(step.argrepr in ("@", "@=") for one in _codes(code, set(), DEPTH) for step in dis.get_instructions(one))
 
 
 def _is_ellipsis(constant: Any) -> bool:

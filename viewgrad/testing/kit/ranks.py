@@ -57,6 +57,8 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
     """
     if len(example.arrays) != len(base.arrays):
         return True
+    if example.broadcast and len({array.shape for array in base.arrays}) == 1:
+        return _counts_as_repeated(subject, example)
     pairs = list(enumerate(zip(example.arrays, base.arrays, strict=True)))
     changed = [k for k, (mine, given) in pairs if mine.shape != given.shape]
     if len(changed) != 1:
@@ -75,6 +77,16 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
     except (Refused, RuntimeError):
         return True
     return _same(subject, example.with_arrays(arrays), whole)
+
+
+def _counts_as_repeated(subject: OperatorUnderTest, example: Example) -> bool:
+    """Return whether a call gives the values of the one whose arguments have the shape that they are broadcast to."""
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in example.arrays))
+        whole = subject.values(example)
+    except (Refused, RuntimeError, ValueError):
+        return True
+    return _same(subject, example.with_arrays([np.broadcast_to(a, shape).copy() for a in example.arrays]), whole)
 
 
 def is_meant_to_broadcast(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
