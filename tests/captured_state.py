@@ -5,9 +5,15 @@ Each is run in a namespace of its own, in which `state` is a list that outlives 
 
 from __future__ import annotations
 
+import decimal
 import functools
 import itertools
 import linecache
+import logging
+import os
+import sys
+import tempfile
+import time
 
 MODULE = "import types\nm = types.ModuleType({name!r})\nm.__file__ = '/home/user/{name}.py'\n"
 MODULE += "exec(compile({source!r}, m.__file__, 'exec'), m.__dict__)\n"
@@ -269,6 +275,271 @@ KINDS = {
         "    except UserWarning:\n        return 3.0\n    return 2.0", "raised()", "warnings.simplefilter('error')",
     ),
     "lock": ("import threading\nd = threading.Lock()", "3.0 if d.locked() else 2.0", "d.acquire()"),
+    # what is asked of classes and objects, and what functions of libraries read
+    "registration with an abstract class": (
+        "import abc\nclass A(abc.ABC): pass\nclass C: pass\nc = C()",
+        "3.0 if isinstance(c, A) else 2.0",
+        "A.register(C)",
+    ),
+    "registration with a derived abstract class": (
+        "import abc\nclass A(abc.ABC): pass\nclass B(A): pass\nclass C: pass\nc = C()",
+        "3.0 if isinstance(c, A) else 2.0",
+        "B.register(C)",
+    ),
+    "registration with a class of numbers": (
+        "import numbers\nclass C: pass\nc = C()",
+        "3.0 if isinstance(c, numbers.Number) else 2.0",
+        "numbers.Real.register(C)",
+    ),
+    "registration with an imported abstract class": (
+        "from collections.abc import Sequence\nclass C: pass\nc = C()",
+        "3.0 if isinstance(c, Sequence) else 2.0",
+        "Sequence.register(C)",
+    ),
+    "registration that a pattern depends on": (
+        "import abc\nclass A(abc.ABC): pass\nclass C: pass\nc = C()\ndef g():\n    match c:\n"
+        "        case A(): return 3.0\n    return 2.0",
+        "g()",
+        "A.register(C)",
+    ),
+    "registration as a path": (
+        "import os\nclass C: pass\nc = C()",
+        "3.0 if isinstance(c, os.PathLike) else 2.0",
+        "os.PathLike.register(C)",
+    ),
+    "method that a protocol asks for": (
+        "import typing\n@typing.runtime_checkable\nclass P(typing.Protocol):\n    def f(self): ...\n"
+        "class C: pass\nc = C()",
+        "3.0 if isinstance(c, P) else 2.0",
+        "C.f = lambda s: 1",
+    ),
+    "subclasses of a class": (
+        "class A: pass",
+        "float(len(A.__subclasses__()) + 2)",
+        "class B_(A): pass",
+    ),
+    "registration that a generic function depends on": (
+        "import functools, abc\nclass A(abc.ABC): pass\nclass C: pass\nc = C()\n@functools.singledispatch\n"
+        "def g(o): return 2.0\n@g.register\ndef _(o: A): return 3.0",
+        "g(c)",
+        "A.register(C)",
+    ),
+    "reduction by copyreg": (
+        "import copyreg, copy\nclass C:\n    f = 2.0\nc = C()",
+        "copy.copy(c).f",
+        "class D: f = 3.0\ncopyreg.pickle(C, lambda o: (D, ()))",
+    ),
+    "print options by %": (
+        "import numpy as np\nnp.set_printoptions(precision=2)\na = np.array([1 / 3])",
+        "float(len('%s' % a))",
+        "np.set_printoptions(precision=7)",
+    ),
+    "write protection of an array": (
+        "import numpy as np\na = np.ones(1)",
+        "2.0 if a.flags.writeable else 3.0",
+        "a.flags.writeable = False",
+    ),
+    "function of np.frompyfunc": (
+        "import numpy as np\nk_ = [2.0]\nv = np.frompyfunc(lambda q: k_[0], 1, 1)",
+        "float(v(1.0))",
+        "k_[0] = 3.0",
+    ),
+    "cell that was empty": (
+        "def mk():\n    def g():\n        try: return v\n        except NameError: return 2.0\n    def put(q):\n"
+        "        nonlocal v\n        v = q\n    v = 1\n    del v\n    return g, put\ng, put = mk()",
+        "g()",
+        "put(3.0)",
+    ),
+    "replaced __dict__": (
+        "class C: pass\nc = C()\nc.f = 2.0",
+        "c.f",
+        "c.__dict__ = {'f': 3.0}",
+    ),
+    "slot that was empty": (
+        "class B: __slots__ = ('f',)\nc = B()\ndef g():\n    try: return c.f\n    except AttributeError: return 2.0",
+        "g()",
+        "c.f = 3.0",
+    ),
+    "slot like a special attribute": (
+        "class C:\n    __slots__ = ('__f__',)\nc = C()\nc.__f__ = 2.0",
+        "c.__f__",
+        "c.__f__ = 3.0",
+    ),
+    "default of a named tuple": (
+        "import collections\nN = collections.namedtuple('N', 'f', defaults=[2.0])",
+        "N().f",
+        "N.__new__.__defaults__ = (3.0,)",
+    ),
+    "_missing_ of an enumeration": (
+        "import enum\nclass E(enum.Enum):\n    A = 2.0\n    B = 3.0\n    @classmethod\n"
+        "    def _missing_(cls, v): return cls.A",
+        "E(99).value",
+        "E._missing_ = classmethod(lambda cls, v: cls.B)",
+    ),
+    "members of an enumeration": (
+        "import enum\nclass E(enum.Enum):\n    A = 2.0\n    B = 3.0",
+        "E['A'].value",
+        "E._member_map_['A'] = E.B",
+    ),
+    "signature that a function gets later": (
+        "import inspect\ndef h(a, f=2.0): pass",
+        "float(len(inspect.signature(h).parameters))",
+        "h.__signature__ = inspect.signature(lambda a, b, c: 1)",
+    ),
+    "source of a function": (
+        "import inspect, linecache\nlinecache.cache['zz1'] = (1, None, ['def h(): pass\\n'], 'zz1')\n"
+        "exec(compile('def h(): pass\\n', 'zz1', 'exec'))",
+        "float(len(inspect.getsource(h)))",
+        "linecache.cache['zz1'] = (1, None, ['def h(): pass # z\\n'], 'zz1')",
+    ),
+    "name of a class": (
+        "class C: pass\nc = C()",
+        "float(len(type(c).__name__) + 1)",
+        "C.__name__ = 'CC'",
+    ),
+    "statistics of a cache": (
+        "import functools\n@functools.lru_cache\ndef h(a): return a",
+        "float(h.cache_info().currsize + 2)",
+        "h(1)",
+    ),
+    "function behind a key": (
+        "import functools\ns = [1]\nkey = functools.cmp_to_key(lambda a, b: s[0] * (a - b))",
+        "sorted([2.0, 3.0], key=key)[0]",
+        "s[0] = -1",
+    ),
+    "number of weak references": (
+        "import weakref\nclass O: pass\no = O()\nkept = []",
+        "float(weakref.getweakrefcount(o) + 2)",
+        "kept.append(weakref.ref(o, print))",
+    ),
+    "finalizer": (
+        "import weakref\nclass O: pass\no = O()\nf = weakref.finalize(o, int)",
+        "2.0 if f.alive else 3.0",
+        "o = None",
+    ),
+    "context variable that becomes None": (
+        "import contextvars\nc = contextvars.ContextVar('c71', default=2.0)",
+        "c.get() or 3.0",
+        "c.set(None)",
+    ),
+    "list in a context variable": (
+        "import contextvars\nc = contextvars.ContextVar('c6', default=[2.0])",
+        "c.get()[0]",
+        "c.get()[0] = 3.0",
+    ),
+    "context": (
+        "import contextvars\nc = contextvars.ContextVar('c4', default=2.0)\nx_ = contextvars.copy_context()",
+        "x_.run(c.get)",
+        "x_.run(c.set, 3.0)",
+    ),
+    "semaphore": (
+        "import threading\ns = threading.Semaphore(2)",
+        "3.0 if s._value == 1 else 2.0",
+        "s.acquire()",
+    ),
+    "attribute of a condition": (
+        "import threading\ns = threading.Condition()\ns.f = 2.0",
+        "s.f",
+        "s.f = 3.0",
+    ),
+    "arguments read by argparse": (
+        "import argparse, sys\np = argparse.ArgumentParser()\np.add_argument('--f', type=float, default=2.0)\n"
+        "sys.argv[1:] = []",
+        "p.parse_args().f",
+        "sys.argv[1:] = ['--f', '3']",
+    ),
+    "home by expanduser": (
+        "import os\nos.environ['HOME'] = '/a'",
+        "float(len(os.path.expanduser('~')))",
+        "os.environ['HOME'] = '/aa'",
+    ),
+    "environment by expandvars": (
+        "import os\nos.environ['FF'] = '2'",
+        "float(os.path.expandvars('$FF'))",
+        "os.environ['FF'] = '3'",
+    ),
+    "home by pathlib": (
+        "import os, pathlib\nos.environ['HOME'] = '/a'",
+        "float(len(str(pathlib.Path.home())))",
+        "os.environ['HOME'] = '/aa'",
+    ),
+    "folder for temporary files": (
+        "import tempfile\ntempfile.tempdir = '/tmp'",
+        "float(len(tempfile.gettempdir()))",
+        "tempfile.tempdir = '/tmp/elsewhere'",
+    ),
+    "time zone": (
+        "import time, os, datetime\nos.environ['TZ'] = 'UTC'\ntime.tzset()",
+        "datetime.datetime(2026, 1, 1).timestamp() % 1e5 + 1",
+        "os.environ['TZ'] = 'Asia/Tokyo'; time.tzset()",
+    ),
+    "time zone of mktime": (
+        "import time, os\nos.environ['TZ'] = 'UTC'\ntime.tzset()",
+        "time.mktime((2026, 1, 1, 0, 0, 0, 0, 1, -1)) % 1e5",
+        "os.environ['TZ'] = 'Asia/Tokyo'; time.tzset()",
+    ),
+    "frame": (
+        "import inspect\n",
+        "float(len(inspect.currentframe().f_globals) % 100)",
+        "zz9 = 1",
+    ),
+    "dialect of csv": (
+        "import csv\ncsv.register_dialect('z', delimiter=',')",
+        "float(len(next(csv.reader(['1,2;3;4'], 'z'))))",
+        "csv.register_dialect('z', delimiter=';')",
+    ),
+    "names of levels": (
+        "import logging\nlogging.addLevelName(7, 'ab')",
+        "float(len(logging.getLevelName(7)))",
+        "logging.addLevelName(7, 'abc')",
+    ),
+    "handlers of a logger": (
+        "import logging\na = logging.getLogger('zr')",
+        "float(len(a.handlers) + 2)",
+        "a.addHandler(logging.NullHandler())",
+    ),
+    "level of the root logger": (
+        "import logging\nlogging.root.setLevel(30)",
+        "float(logging.getLogger().level)",
+        "logging.root.setLevel(40)",
+    ),
+    "warnings as errors that any except catches": (
+        "import warnings, numpy as np\nwarnings.simplefilter('ignore')\ndef g():\n"
+        "    try: np.ones(1) / np.zeros(1)\n    except: return 3.0\n    return 2.0",
+        "g()",
+        "warnings.simplefilter('error')",
+    ),
+    "traps of decimals": (
+        "import decimal\ndecimal.getcontext().traps[decimal.DivisionByZero] = False\ndef g():\n"
+        "    try: decimal.Decimal(1) / 0\n    except decimal.DivisionByZero: return 3.0\n    return 2.0",
+        "g()",
+        "decimal.getcontext().traps[decimal.DivisionByZero] = True",
+    ),
+    "flags of decimals": (
+        "import decimal\ndecimal.getcontext().clear_flags()",
+        "3.0 if decimal.getcontext().flags[decimal.Inexact] else 2.0",
+        "decimal.Decimal(1) / 3",
+    ),
+    "method of an encoder": (
+        "import json\nclass E(json.JSONEncoder):\n    def default(self, o): return 2.0\nclass O: pass\no = O()",
+        "float(json.dumps(o, cls=E))",
+        "E.default = lambda s, o: 3.0",
+    ),
+    "view of the buffer of a file": (
+        "import io\ns = io.BytesIO(b'\\x02')\nb = s.getbuffer()",
+        "float(b[0])",
+        "b[0] = 3",
+    ),
+    "requires_grad of a tensor": (
+        "import viewgrad as vg\nw = vg.ones(1)",
+        "3.0 if w.requires_grad else 2.0",
+        "w.requires_grad_()",
+    ),
+    "shape of a tensor": (
+        "import viewgrad as vg\nh = [vg.ones(2)]",
+        "float(h[0].shape[0])",
+        "h[0] = vg.ones(3)",
+    ),
 }  # fmt: skip
 RESET = (
     "import gc, logging, os, socket, sys, decimal, locale, builtins, math, numpy, viewgrad, fractions\n"
@@ -321,6 +592,16 @@ def program(kind, way="directly", has_source=False):
     return namespace["scaled"], functools.partial(exec, change, namespace)
 
 
+ARGUMENTS, HOME = list(sys.argv), os.environ.get("HOME", "")
+
+
 def reset():
     """Undo the effects of changes on the interpreter and on libraries."""
     exec(RESET, {})
+    sys.argv[:] = ARGUMENTS
+    os.environ["HOME"] = HOME
+    os.environ.pop("TZ", None)
+    time.tzset()
+    decimal.setcontext(decimal.Context())
+    logging.root.setLevel(logging.WARNING)
+    tempfile.tempdir = None

@@ -130,7 +130,9 @@ class ClosureGuard:
             way = "item" if type(each.owner) is dict and each.value is not None else "get"
             places.append(Place(each.owner, ((way, each.key),), each.value))
         places += [Place(cell, (("cell", None),), value) for cell, value in self.cells]
-        places += [Place(owner, (("attr", key),), value) for owner, key, value in self.attributes]
+        places += [
+            Place(owner, (("maybe" if value is None else "attr", key),), value) for owner, key, value in self.attributes
+        ]
         return identity_check(places) if len(places) <= MOST_CHECKED else None
 
     def _equal(self) -> bool:
@@ -163,7 +165,8 @@ class ClosureGuard:
     def generators(self) -> list[Any]:
         """The captured random generators."""
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
-        return [each.value for each in self.seen if isinstance(each.value, kinds)]
+        found = [each.value for each in self.seen if isinstance(each.value, kinds)]
+        return [each for each in found if not isinstance(each, random.SystemRandom)]  # which has no state
 
 
 def random_state(generators: list[Any]) -> Any:
@@ -189,7 +192,7 @@ def _state(found: Any) -> Any:
 def _kept(value: Any) -> Any:
     """Return the part of a value that later comparisons need."""
     if isinstance(value, np.ndarray):
-        return value, value.copy()
+        return value, value.copy(), value.flags.writeable
     if isinstance(value, KEYED):
         return value, list(value)
     if isinstance(value, COUNTED):
@@ -218,8 +221,9 @@ def _same(before: Any, now: Any) -> bool:
     if isinstance(now, np.ndarray):
         if type(before) is not tuple or before[0] is not now:
             return False
-        kept = before[1]
-        return bool(kept.shape == now.shape and kept.dtype == now.dtype and kept.tobytes() == now.tobytes())
+        kept, is_writeable = before[1:]
+        is_like = kept.shape == now.shape and kept.dtype == now.dtype and is_writeable == now.flags.writeable
+        return bool(is_like and kept.tobytes() == now.tobytes())
     if isinstance(now, KEYED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and _same_keys(before[1], now)
     if isinstance(now, COUNTED):

@@ -7,21 +7,29 @@ reason not to compile.
 
 from __future__ import annotations
 
+import abc
 import array
 import contextvars
+import copy
+import copyreg
 import datetime
 import decimal
 import dis
 import functools
+import gc
 import importlib.util
+import itertools
 import logging
 import operator
 import os
+import pickle
 import random
 import re
 import struct
 import sys
+import tempfile
 import threading
+import time
 import types
 import warnings
 import weakref
@@ -39,6 +47,7 @@ from .libraries import is_immutable, is_library_class, is_library_function, is_l
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 MOST: Final = 20_000  # values that are inspected
+MEMBERS: Final = "_member_map_"  # the attribute of an enumeration that its members are looked up in
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # not inspected
 BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of classes in C
 VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -52,6 +61,15 @@ INSPECTED: Final = (
     random.Random, np.ufunc, re.Pattern, decimal.Decimal, datetime.date, datetime.timedelta, struct.Struct, Tensor,
 )  # fmt: skip
 ABOUT_FUNCTIONS: Final = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__", "__module__"})
+ABOUT_CLASSES: Final = frozenset({"__name__", "__qualname__"})  # which are not among the attributes of a class
+# Names by which the attributes of functions are looked up without being named.
+OF_ATTRIBUTES: Final = frozenset({"getattr", "hasattr", "vars", "__dict__", "signature", "get_type_hints"})
+# Functions of the standard library that read variables of the environment.
+ENVIRONMENTAL: Final = frozenset({"expanduser", "expandvars", "home", "getproxies", "getproxies_environment"})
+LOCAL_TIME: Final = frozenset({"timestamp", "fromtimestamp", "astimezone", "mktime"})
+COMMAND_LINE: Final = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
+SYNCHRONIZING: Final = (threading.Semaphore, threading.Condition, threading.Barrier)  # inspected, although closed
+KEPT_INSIDE: Final = (type(functools.cmp_to_key(lambda a, b: 0)), np.ufunc)  # objects in C that keep a Python function
 STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # ways to read the state of a generator
 PRINTING: Final = frozenset({"str", "repr", "format", "array2string", "array_repr", "array_str", "FORMAT"})
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
@@ -71,6 +89,7 @@ PLAIN: Final = frozenset({
 LIBRARY: Final = "<library>"  # the prefix of the paths of library attributes
 LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
+BARE: Final = "<except>"  # stands among the names of code for an `except` without a class
 TEXTS: Final = frozenset({"eval", "exec"})  # functions for which strings may name variables
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
@@ -190,6 +209,9 @@ class Walk:
         holders: modules, classes and functions: the path of each, where its attributes are, how many of the names were
             looked up there, and whether it is one of a library.
         attributes: attributes of variables that the code found so far uses.
+        abstract: the abstract classes found so far.
+        loggers, tensors, functions: the loggers, the tensors and the user's functions found so far.
+        is_asked: whether the state of the process has been added that is looked up by the names used.
         is_direct: the modules that are variables, whose attributes are known from the code.
     """
 
@@ -200,6 +222,11 @@ class Walk:
         self.holders: list[list[Any]] = []
         self.attributes: set[str] = set()
         self.generators: list[Any] = []
+        self.loggers: list[Captured] = []
+        self.tensors: list[Captured] = []
+        self.functions: list[Captured] = []
+        self.abstract = AbstractClasses()
+        self.is_asked = False
         self.held: set[int] = set()  # the classes of libraries among the holders
 
     def add(self, *found: Captured) -> None:
@@ -211,12 +238,43 @@ class Walk:
         for _ in range(MOST):
             if not self.waiting:
                 self._look_up_names()
+                if not self.waiting and not self.is_asked:
+                    self.is_asked = True
+                    self._add_implied()
                 if not self.waiting:
                     yield from self._queried()
                     return
             seen = self.waiting.popleft()
             yield seen
             self._open(seen.path, seen.value)
+
+    def _add_implied(self) -> None:
+        """Queue the state that library functions read, and what is asked of objects, judged by the names used."""
+        names = self.names.keys()
+        if ENVIRONMENTAL & names:
+            self.add(Captured("os.environ", os.environ))
+        if COMMAND_LINE & names:
+            self.add(Captured("sys.argv", sys.argv, ATTRIBUTE, sys, "argv"))
+        if "gettempdir" in names:
+            self.add(Captured("tempfile.tempdir", tempfile.tempdir, ATTRIBUTE, tempfile, "tempdir"))
+        if {"getLogger", "getEffectiveLevel"} & names:
+            self.add(Captured("logging.root", logging.root, ATTRIBUTE, logging, "root"))
+            self.add(Captured("logging.loggers", logging.root.manager.loggerDict))
+        if {id(copy), id(copy.copy), id(copy.deepcopy), id(pickle)} & self.opened.keys():
+            self.add(Captured("copyreg.dispatch_table", copyreg.dispatch_table))
+        if BARE in names:
+            self.add(Captured("warnings.filters", raising_settings(None), CALLED, raising_settings))
+        if "getLevelName" in names:
+            self.add(Captured("logging.levels", vars(logging)["_levelToName"]))
+        for each in self.functions if OF_ATTRIBUTES & names else ():
+            self.add(Captured(each.path + ".__dict__", each.value.__dict__, ATTRIBUTE, each.value, "__dict__"))
+        for each in self.tensors:
+            self.add(*(
+                Captured(f"{each.path}.{name}", getattr(each.value, name), ATTRIBUTE, each.value, name)
+                for name in ("requires_grad",) if name in names
+            ))  # fmt: skip
+            if not {"shape", "size", "ndim", "dtype", "len"}.isdisjoint(names):
+                self.add(Captured(f"{each.path}.shape", form_of(each.value), CALLED, form_of, each.value))
 
     def _queried(self) -> Iterator[Captured]:
         """Yield attributes that may differ from run to run, judged by the names used."""
@@ -227,6 +285,18 @@ class Walk:
             yield Captured("?now", Unguarded("it reads the clock"))
         if self.generators and STATES & names:
             yield Captured("?state", Unguarded("it reads the state of a generator of random numbers"))
+        if self.abstract.kinds:
+            yield Captured("?registered", registered(self.abstract), CALLED, registered, self.abstract)
+        for each in self.loggers if {"handlers", "hasHandlers", "filters", "propagate"} & names else ():
+            yield Captured(each.path + ".handlers", handlers_of(each.value), CALLED, handlers_of, each.value)
+        if LOCAL_TIME & names:
+            yield Captured("?zone", time_zone(None), CALLED, time_zone)
+        if "flags" in names and id(decimal) in self.opened:
+            yield Captured("?flags", Unguarded("it reads the flags of a decimal context"))
+        if "__subclasses__" in names:
+            yield Captured("?subclasses", Unguarded("it asks a class for its subclasses"))
+        if "cache_info" in names:
+            yield Captured("?cached", Unguarded("it asks how often a function was called"))
         if PRINTING & names:
             yield Captured("?printing", print_options(None), CALLED, print_options)
 
@@ -238,6 +308,8 @@ class Walk:
             holder[3] = len(names)
             for name in names[done:]:
                 if name not in content:
+                    if name in ABOUT_CLASSES and isinstance(owner, type) and not is_library:
+                        self.add(Captured(f"{path}.{name}", getattr(owner, name), ATTRIBUTE, owner, name))
                     continue
                 value = content[name]
                 if value is os.getenv:
@@ -272,6 +344,14 @@ class Walk:
         if id(value) in OUTSIDE:
             self.add(Captured(path + "?", Unguarded(f"it captures a function for {OUTSIDE[id(value)]}")))
             return
+        if isinstance(value, KEPT_INSIDE):
+            self.add(*(
+                Captured(f"{path}!{number}", each) for number, each in enumerate(gc.get_referents(value))
+                if isinstance(each, FUNCTIONS)
+            ))  # fmt: skip
+        if kind is Tensor and id(value) not in self.opened:
+            self.opened[id(value)] = value
+            self.tensors.append(Captured(path, value))
         if kind in NOTHING_INSIDE or id(value) in self.opened:
             return
         self.opened[id(value)] = value
@@ -333,6 +413,8 @@ class Walk:
                 self.add(*(Captured(f"{path}[{number}]", inner) for number, inner in enumerate(value.ravel().tolist())))
         elif isinstance(value, memoryview):
             self.add(Captured(path + ".obj", value.obj))
+            if not isinstance(value.obj, (bytes, bytearray, array.array, np.ndarray)):
+                self.add(Captured(path + ".tobytes()", value.tobytes(), CALLED, memoryview.tobytes, value))
         elif isinstance(value, VIEWS + ODD_VIEWS):
             self._container(path, value.mapping)  # type: ignore[attr-defined]
         else:
@@ -360,9 +442,11 @@ class Walk:
             try:
                 self.add(Captured(f"{path}<{name}>", cell.cell_contents, CELL, cell))
             except ValueError:  # the cell is still empty
-                continue
+                self.add(Captured(f"{path}<{name}>", content_of(cell), CALLED, content_of, cell))
         if function.__dict__:
             self.add(Captured(path + ".__dict__", function.__dict__))
+        elif not is_library_function(function):
+            self.functions.append(Captured(path, function))
         if function is os.getenv:
             self.add(Captured(path + ".environ", os.environ))
         if is_library_function(function):
@@ -402,6 +486,8 @@ class Walk:
 
     def _class(self, path: str, kind: type) -> None:
         is_library = is_library_class(kind)
+        if isinstance(kind, abc.ABCMeta):
+            self.abstract.kinds.append(kind)
         if is_library:
             if kind is decimal.Decimal:
                 self._decimal()
@@ -414,9 +500,15 @@ class Walk:
             return
         content = vars(kind)
         self.add(Captured(path + ".__mro__", kind.__mro__, ATTRIBUTE, kind, "__mro__"))
+        # A library calls methods of classes derived from its own, such as encoders.
+        above = (*kind.__mro__[:-1], type(kind))
+        is_used_by_library = any(base is not type and is_library_class(base) for base in above)
         for name, value in content.items():  # names that Python looks up implicitly
-            if name[:2] == "__" and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
+            is_function = isinstance(value, (types.FunctionType, staticmethod, classmethod))
+            if (is_function and (is_used_by_library or name[:2] == "__")) or name == MEMBERS:
                 self.add(Captured(f"{path}.{name}", value, ITEM, content, name))
+        if vars(kind).get("_is_protocol"):
+            self.names.update(dict.fromkeys([*content, *content.get("__annotations__", ())]))
         if type(kind) is not type:
             self.add(Captured(path + ".__class__", type(kind)))
         self._hold(path, kind, content, False)
@@ -428,32 +520,41 @@ class Walk:
         for wrapper, keys in WRAPPERS.items():
             if isinstance(value, wrapper):
                 self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
+        if isinstance(value, random.SystemRandom):
+            self.add(Captured(path + "?", Unguarded("it captures a generator of random numbers of the system")))
+            return
         if isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
             self.generators.append(value)
         if self._is_fully_inspected(path, value, kind):
             return
         attributes = getattr(value, "__dict__", None)
-        if _package(kind.__module__) in CLOSED and is_library_class(kind):
+        is_closed = _package(kind.__module__) in CLOSED and not isinstance(value, SYNCHRONIZING)
+        if is_closed and is_library_class(kind):
             if isinstance(attributes, dict) and "__wrapped__" in attributes:
                 self.add(Captured(path + ".__wrapped__", attributes["__wrapped__"], ITEM, attributes, "__wrapped__"))
             return
         if isinstance(attributes, dict):
-            self.add(Captured(path + ".__dict__", attributes))
+            is_kept = value.__dict__ is attributes  # it may be replaced
+            self.add(Captured(path + ".__dict__", attributes, ATTRIBUTE if is_kept else FIXED, value, "__dict__"))
         for each in kind.__mro__:
             for name, member in vars(each).items():  # attributes outside __dict__: slots, and members of C types
-                if type(member) is types.MemberDescriptorType and name[:2] != "__" and hasattr(value, name):
-                    self.add(Captured(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
+                is_special = name[:2] == "__" and is_library_class(each)
+                if type(member) is types.MemberDescriptorType and not is_special:  # None for an empty slot
+                    self.add(Captured(f"{path}.{name}", getattr(value, name, None), ATTRIBUTE, value, name))
         self.add(Captured(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
 
     def _is_fully_inspected(self, path: str, value: Any, kind: type) -> bool:
         """Inspect an object with its own way to show its content; return whether nothing else is left to inspect."""
         if isinstance(value, contextvars.ContextVar):
-            self.add(Captured(path + ".get()", value.get(None), CALLED, value.get))
+            self.add(Captured(path + ".get()", value_in_context(value), CALLED, value_in_context, value))
+        elif isinstance(value, contextvars.Context):
+            self.add(Captured(path + "?", Unguarded("it captures a context of variables")))
         elif isinstance(value, threading.local):
             self.add(Captured(path + ".__dict__", value.__dict__, ATTRIBUTE, value, "__dict__"))
         elif isinstance(value, threading.Event):
             self.add(Captured(path + ".is_set()", value.is_set(), ATTRIBUTE, value, "_flag"))
         elif isinstance(value, logging.Logger):
+            self.loggers.append(Captured(path, value))
             given = ("level", "disabled", "parent")
             self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in given))
             manager = value.manager
@@ -461,6 +562,8 @@ class Walk:
         elif isinstance(value, LOCKS):
             if "locked" in self.names:
                 self.add(Captured(path + "?", Unguarded("it asks whether a lock is held")))
+        elif isinstance(value, weakref.finalize):
+            self.add(Captured(path + "?", Unguarded("it captures a finalizer, which may be called at any time")))
         elif isinstance(value, weakref.ref):
             target = value()
             if isinstance(target, type):
@@ -474,6 +577,14 @@ class Walk:
         else:
             return isinstance(value, np.memmap)  # compared as an array
         return True
+
+
+try:
+    from _abc import _get_dump as _abc_dump  # type: ignore[import-not-found]
+except ImportError:  # the implementation in Python
+
+    def _abc_dump(kind: Any) -> Any:
+        return (kind._abc_registry.data,)
 
 
 try:  # the object that holds NumPy's print options, replaced at each change
@@ -492,7 +603,82 @@ except ImportError:
 def decimal_context(_: Any) -> str:
     """Return the settings of a decimal context, without the flags."""
     context = decimal.getcontext()
-    return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp}"
+    traps = [kind.__name__ for kind, is_trapped in context.traps.items() if is_trapped]
+    return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp} {traps}"
+
+
+def time_zone(_: Any) -> str:
+    """Return the time zone of the process."""
+    return f"{time.timezone} {time.altzone} {time.tzname} {os.environ.get('TZ')}"
+
+
+def handlers_of(logger: logging.Logger) -> str:
+    """Return what a logger does with messages, besides their levels."""
+    return f"{[id(each) for each in logger.handlers]} {[id(each) for each in logger.filters]} {logger.propagate}"
+
+
+def form_of(tensor: Tensor) -> str:
+    """Return the shape and the dtype of a tensor."""
+    return f"{tensor.shape} {tensor.dtype}"
+
+
+def value_in_context(variable: contextvars.ContextVar[Any]) -> Any:
+    """Return the value of a variable of the context, or its default; `EMPTY` without one."""
+    try:
+        return variable.get()
+    except LookupError:
+        return EMPTY
+
+
+def content_of(cell: types.CellType) -> Any:
+    """Return the content of a cell; `EMPTY` for an empty cell."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
+
+
+EMPTY: Final = "<empty>"
+# Numbers of classes, which are not used again as addresses are.
+_numbers: Final = weakref.WeakKeyDictionary[type, int]()
+_next_number: Final = itertools.count()
+
+
+class AbstractClasses:
+    """Abstract classes.
+
+    Attributes:
+        kinds: the classes.
+        token: the token of the state in which the registrations were read.
+        found: what they were.
+    """
+
+    __slots__ = ("found", "kinds", "token")
+
+    def __init__(self) -> None:
+        self.kinds: list[abc.ABCMeta] = []
+        self.token: object = None
+        self.found = ""
+
+
+def registered(classes: AbstractClasses) -> str:
+    """Return the classes that are registered with abstract classes, or with those derived from them."""
+    token = abc.get_cache_token()
+    if classes.token != token:
+        found: set[type] = set()
+        for kind in classes.kinds:
+            _add_registered(kind, found)
+        numbers = sorted(_numbers.setdefault(each, next(_next_number)) for each in found)
+        classes.token, classes.found = token, str(numbers)
+    return classes.found
+
+
+def _add_registered(kind: abc.ABCMeta, found: set[type]) -> None:
+    registry = [each() for each in _abc_dump(kind)[0]]
+    found.update([each for each in registry if each is not None])
+    for each in (*registry, *kind.__subclasses__()):
+        if isinstance(each, abc.ABCMeta):
+            _add_registered(each, found)
 
 
 # Exception classes, besides warnings, that are raised only under certain settings.
@@ -544,7 +730,11 @@ def _named_by(code: types.CodeType) -> CodeNames:
         attributes: set[tuple[str, str]] = set()
         variable = ""  # the name of the variable that the last instruction has loaded
         level = 0
+        before = ""  # the name of the last instruction
         for each in dis.get_instructions(code):
+            if each.opname == "POP_TOP" and before == "PUSH_EXC_INFO":
+                names[BARE] = None
+            before = each.opname
             if each.opname in OF_MODULES:
                 variables[str(each.argval)] = None
             elif each.opname == "IMPORT_NAME":
@@ -566,6 +756,8 @@ def _named_by(code: types.CodeType) -> CodeNames:
                 attributes |= inner.attributes
             elif isinstance(constant, str) and constant.isidentifier():
                 names[constant] = None
+            elif isinstance(constant, str) and re.search("%[-0-9.]*[sra]", constant):
+                names["FORMAT"] = None
             elif isinstance(constant, str) and not TEXTS.isdisjoint(names):
                 names.update(dict.fromkeys(re.findall(r"[^\W\d]\w*", constant)))
         found = _named[code] = CodeNames(tuple(variables), tuple(names), tuple(imports), frozenset(attributes))

@@ -18,7 +18,8 @@ class Place:
 
     Attributes:
         root: the object; the number of an argument if `is_argument`.
-        steps: how to go on: ("attr", name), ("cell", None), ("get", key) or ("item", key).
+        steps: how to go on: ("attr", name), ("maybe", name) for an attribute that may be missing, ("cell", None),
+            ("get", key) or ("item", key).
         value: the object that it must hold, its length, or a key that it must not have.
         how: "is", "length" or "absent".
     """
@@ -50,6 +51,8 @@ def identity_check(places: Sequence[Place]) -> Callable[[Sequence[Any]], bool]:
             if way == "attr":
                 is_plain = key.isidentifier() and not keyword.iskeyword(key)
                 text = f"{text}.{key}" if is_plain else f"getattr({text}, {key!r})"
+            elif way == "maybe":
+                text = f"getattr({text}, {key!r}, None)"
             elif way == "cell":
                 text = f"{text}.cell_contents"
             else:

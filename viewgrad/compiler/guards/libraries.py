@@ -40,12 +40,20 @@ PURE: Final = frozenset(
     "builtins math cmath operator _operator functools _functools itertools collections _collections _collections_abc "
     "copy copyreg numbers fractions statistics _statistics bisect _bisect heapq _heapq string re _sre struct _struct "
     "json dataclasses enum typing types abc _abc contextlib textwrap array decimal _decimal _pydecimal datetime "
-    "_datetime calendar weakref _weakref _weakrefset inspect warnings _warnings logging traceback linecache pprint "
-    "reprlib graphlib keyword token tokenize difflib hashlib _hashlib zlib base64 binascii pickle _pickle csv _csv "
+    "_datetime calendar weakref _weakref _weakrefset inspect warnings _warnings logging traceback pprint "
+    "reprlib graphlib keyword token tokenize difflib hashlib _hashlib zlib base64 binascii pickle _pickle "
     "random _random secrets uuid argparse unittest __future__ colorsys html urllib shlex ast dis unicodedata "
     "contextvars _contextvars concurrent queue _queue io _io pathlib posixpath ntpath genericpath os.path fnmatch "
     "glob tempfile shutil subprocess importlib configparser zoneinfo tomllib".split()
 )
+# Functions of these modules that read more.
+READING: Final = {
+    "inspect": frozenset({"currentframe", "stack", "getsource", "getsourcelines", "findsource", "getcomments"}),
+    "traceback": frozenset({"extract_stack", "format_stack", "print_stack", "walk_stack", "StackSummary"}),
+    "weakref": frozenset({"getweakrefcount", "getweakrefs"}),
+    "_weakref": frozenset({"getweakrefcount", "getweakrefs"}),
+    "shutil": frozenset({"which", "disk_usage", "get_terminal_size"}),
+}
 # Functions of other modules that read nothing.
 SAFE: Final = {
     "sys": frozenset({"exit", "intern", "exc_info", "setrecursionlimit", "displayhook"}),
@@ -93,13 +101,16 @@ def is_library_class(kind: type) -> bool:
     if not kind.__flags__ & HEAP:
         return True
     module = sys.modules.get(kind.__module__)
-    if module is not None and _found_in(module, kind.__qualname__) is kind:
+    if module is None:
+        return False
+    if _found_in(module, kind.__qualname__) is kind:
         return is_library_module(module)
-    functions = [value for value in vars(kind).values() if isinstance(value, types.FunctionType)]
+    bare = [each.__func__ if isinstance(each, (staticmethod, classmethod)) else each for each in vars(kind).values()]
+    functions = [each for each in bare if isinstance(each, types.FunctionType)]
     if functions:
         return all(map(is_library_function, functions))
     is_c_class = not any(name in vars(kind) for name in ("__dict__", "__weakref__", "__slots__"))
-    return is_c_class and module is not None and is_library_module(module)
+    return is_c_class and is_library_module(module)
 
 
 def is_library_value(value: Any) -> bool:
@@ -149,9 +160,11 @@ def why_impure(value: Any) -> str | None:
     if found is None or not isinstance(module, str) or not is_library_module(found):
         return None
     top = module.partition(".")[0]
-    if top not in sys.stdlib_module_names or top in PURE or module in PURE:
+    if top not in sys.stdlib_module_names:
         return None
     name = value.__name__
+    if (top in PURE or module in PURE) and name not in READING.get(module, ()):
+        return None
     public = "os" if top in ("posix", "nt") else top
     if name in SAFE.get(public, ()):
         return None
