@@ -119,6 +119,16 @@ def test_programs_with_matrices_run_unmodified():
     assert vg.adopt(lambda m: isinstance(m, np.matrix))(CONSTANT)
 
 
+def test_functions_of_scipy_take_matrices():
+    linalg = pytest.importorskip("scipy.linalg")
+
+    def f(x):
+        m = np.matrix([[x, 1.0], [0.3, 2.0 + x]])
+        return (linalg.inv(m) @ linalg.expm(m) @ linalg.solve(m, m[:, 0])).sum() + linalg.expm(x)[0, 0]
+
+    assert np.isclose(vg.grad(f)(0.7), (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6)
+
+
 def test_matrices_refuse_what_numpys_refuse():
     m = vnp.matrix(vg.Tensor(X, requires_grad=True))
     with pytest.raises(ValueError, match="2-dimensional"):

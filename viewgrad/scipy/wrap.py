@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..adoption import adopting
+from ..numpy.matrices import matrix
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values, plain_values
 from ..operators.numpy_api.dispatch import ufunc_call
@@ -164,6 +165,8 @@ def maker(
         ufunc = scipys if isinstance(scipys, np.ufunc) and scipys.nout == 1 else None
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if any(isinstance(each, matrix) for each in args):  # SciPy makes arrays of matrices
+                args = tuple([each.A if isinstance(each, matrix) else each for each in args])
             if ufunc is not None:
                 if len(args) > ufunc.nin:
                     *args, kwargs["out"] = args  # type: ignore[assignment]

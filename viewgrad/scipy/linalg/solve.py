@@ -452,8 +452,9 @@ def eigvals(a: Any, b: Any = None, **options: Any) -> Any:
 
 @made
 def expm(A: Any) -> Any:
-    """Return the exponential of a matrix."""
-    return OPERATORS["matrix_exp"].function(numbers(A))
+    """Return the exponential of a matrix; of a number, as a matrix of one element."""
+    a = numbers(A)
+    return np.exp(a).reshape(1, 1) if a.size == 1 and a.ndim < 2 else OPERATORS["matrix_exp"].function(a)
 
 
 @made
