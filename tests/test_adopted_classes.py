@@ -296,3 +296,22 @@ def test_objects_of_classes_with_compiled_bases_are_unchanged():
     assert vg.grad(lambda x: dice.throw(x))(1.0) == Dice(3).randint(1, 6)
     assert vg.grad(lambda d, x: d.throw(x), argnums=1)(Dice(3), 1.0) == Dice(3).randint(1, 6)
     assert vg.grad(lambda x: half(x))(1.0) == 0.5
+
+
+class OfNumpy:
+    """A class that a program adds to NumPy's namespace."""
+
+    def __init__(self, rows):
+        self.array = np.array(rows, dtype=float)
+
+    def __mul__(self, other):
+        return OfNumpy(self.array @ other.array)
+
+
+def with_an_added_class(x):
+    return (np.added([[x, 1.0], [2.0, x]]) * np.added([[1.0, x], [0.0, 1.0]])).array.sum()
+
+
+def test_classes_that_programs_add_to_numpy_are_adopted(monkeypatch):
+    monkeypatch.setattr(np, "added", OfNumpy, raising=False)
+    assert np.isclose(vg.grad(with_an_added_class)(0.5), 5.0)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..adoption import adopted_arguments
+from ..adoption import adopted_callable
 from ..operators.numpy_api.public import public
 from ..operators.numpy_api.universal import ufunc
 from ..standard.public import common_function
@@ -77,7 +77,7 @@ def added_names(module: types.ModuleType) -> Callable[[str], Any]:
         is_added = isinstance(value, NUMBERS) or (callable(value) and home not in LIBRARIES)
         if name.startswith("_") or not is_added:
             raise AttributeError(f"module 'viewgrad.{module.__name__}' has no attribute {name!r}")
-        return adopted_arguments(value)
+        return adopted_callable(value) if callable(value) else value
 
     return __getattr__
 
