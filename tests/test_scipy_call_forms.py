@@ -402,6 +402,11 @@ def signals():
             lambda m, g, n=count: m.signal.firwin2(n, [0, 0.3, 0.4, 0.6, 1], g * [0, 1, 1, 1, 0], antisymmetric=True),
             (gains,),
         )
+    yield (
+        "firwin2-edges",
+        lambda m, f, g: m.signal.firwin2(21, f * [0, 1, 1, 1, 0] + [0, 0, 0, 0, 1], g),
+        (np.array([0.0, 0.31, 0.4, 0.62, 1.0]), gains),
+    )
     for half in (True, False):
         yield (
             f"minimum_phase-{half}",
@@ -432,6 +437,17 @@ def signals():
     for name in ("cspline2d", "qspline2d"):
         yield name, lambda m, x, n=name: getattr(m.signal, n)(x), (RNG.normal(size=(25, 21)),)
     yield (
+        "symiirorder1-whole",
+        lambda m, x: m.signal.symiirorder1(x, 0.4, 0.5, 1.0),
+        (SAMPLES,),
+    )
+    for precision in (0.5, 0.25, 0.1):
+        yield (
+            f"symiirorder1-{precision}",
+            lambda m, x, p=precision: m.signal.symiirorder1(x, 0.4, 0.5, p),
+            (SAMPLES,),
+        )
+    yield (
         "symiirorder1-parts",
         lambda m, x: m.signal.symiirorder1(x, 0.4, -0.6, 1e-3),
         (RNG.normal(size=(2, 30)),),
@@ -445,6 +461,11 @@ def systems():
         "dlsim-times",
         lambda m, a, b, c, d, u, x: m.signal.dlsim((a, b, c, d, 0.5), u, t=[0.0, 0.4, 1.1, 2.3], x0=x),
         (*SYSTEM, RNG.normal(size=(4, 2)), TOP),
+    )
+    yield (
+        "dlsim-state",
+        lambda m, a, b, c, d, x: m.signal.dlsim((a, b, c, d, 1), np.ones((4, 2)), x0=x),
+        (*SYSTEM, np.array(0.5)),
     )
     for name in ("dstep", "dimpulse"):
 
@@ -538,6 +559,18 @@ def test_calls_agree_with_scipy_and_finite_differences(call, arrays):
         (np.conj(each.numpy()) * step).sum().real for each, step in zip(slopes, steps) if each is not None
     )  # fmt: skip
     np.testing.assert_allclose(slope, (beside[0] - beside[1]) / (2 * h), rtol=2e-5, atol=1e-6)
+
+
+def test_a_nan_beyond_a_spline_does_not_reach_the_gradient_of_its_coefficients():
+    knots, places = np.arange(8.0), np.array([1.0, 3.2, 3.7, 9.0])
+    for call in (
+        lambda c: ours.interpolate.BSpline(knots, c, 3, extrapolate=False)(places),
+        lambda c: ours.interpolate.NdBSpline((knots,), c, 3, extrapolate=False)(places[:, None]),
+    ):
+        c = vg.Tensor([1.0, 2.0, -1.0, 0.5], requires_grad=True)
+        np.nansum(call(c)).backward()
+        inside = ours.interpolate.BSpline(knots, np.eye(4), 3)(places[1:3]).sum(0)
+        np.testing.assert_allclose(c.grad.numpy(), inside)
 
 
 ERRORS = {

@@ -542,6 +542,12 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
     return np.append(t[inside], t[count]), np.stack(powers)
 
 
+def is_beyond(x: Any, t: Any, k: int) -> Any:
+    """Return whether places lie outside the interval of a spline's knots."""
+    plain, knots = plain_values(x.detach()), as_array(t)
+    return (plain < knots[k]) | (plain > knots[-k - 1])
+
+
 def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -> Any:
     """Return the values at places, one row for each, of the splines whose coefficients are the unit vectors."""
     if carries_history(t):
@@ -620,8 +626,13 @@ class BSpline:
         beyond = self.extrapolate if extrapolate is None else extrapolate
         beyond = beyond if isinstance(beyond, str) else bool(beyond)
         c = self.c[: len(self.t) - self.k - 1]
-        rows = spline_basis(places.reshape(-1), self.t, self.k, nu, beyond)
-        found = np.tensordot(rows, c, ((1,), (0,))).reshape(places.shape + c.shape[1:])
+        flat = places.reshape(-1)
+        # NaN only afterwards: in the rows, it would reach the gradients of all coefficients.
+        rows = spline_basis(flat, self.t, self.k, nu, beyond or True)
+        found = np.tensordot(rows, c, ((1,), (0,)))
+        if not beyond:
+            found = np.where(along_first(is_beyond(flat, self.t, self.k), found.ndim), np.nan, found)
+        found = found.reshape(places.shape + c.shape[1:])
         count = places.ndim
         return np.moveaxis(found, tuple(range(count)), tuple(range(self.axis, self.axis + count)))
 

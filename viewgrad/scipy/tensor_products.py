@@ -9,7 +9,7 @@ import numpy as np
 
 from ..operators.numpy_api.conversion import carries_history, plain_values
 from ..tensor.shapes import along_first
-from .piecewise import BSpline, PPoly, as_array, horner, spline_basis
+from .piecewise import BSpline, PPoly, as_array, horner, is_beyond, spline_basis
 from .wrap import double_copy, numbers
 
 
@@ -145,12 +145,16 @@ class NdBSpline:
             raise ValueError(f"Shapes: xi.shape={places.shape} and ndim={count}")
         beyond = self.extrapolate if extrapolate is None else bool(extrapolate)
         flat, found = places.reshape(-1, count), self.c
+        outside: Any = False
         for place, (knots, degree, order) in enumerate(zip(self.t, self.k, orders)):
-            rows = spline_basis(flat[:, place], knots, degree, order, beyond)
+            rows = spline_basis(flat[:, place], knots, degree, order)
+            outside = outside | is_beyond(flat[:, place], knots, degree)
             if not place:
                 found = np.tensordot(rows, found, ((1,), (0,)))
             else:
                 found = np.einsum("ij,ij...->i...", rows, found)
+        if not beyond:
+            found = np.where(along_first(outside, found.ndim), np.nan, found)
         return found.reshape(places.shape[:-1] + self.c.shape[count:])
 
     def derivative(self, nu: Any) -> Any:

@@ -238,19 +238,15 @@ def firwin2(
     fs: Any = None,
 ) -> Any:  # fmt: skip
     """Return the coefficients of a filter whose gains at frequencies are given, and linear between these."""
-    if carries_history(freq):
-        raise lost("scipy.signal.firwin2", "gradients flow to gain and window")
-    freq, gain = np.array(plain_values(freq), float), floating(gain)
+    freq, gain = floating(freq), floating(gain)
     half = 0.5 * (2.0 if fs is None else float(fs))
     # It raises for what it refuses.
     shape = "boxcar" if window is None or carries_history(window) else window
-    scipy.signal.firwin2(
-        numtaps, freq, plain_values(gain.detach()), nfreqs=nfreqs, window=shape, antisymmetric=antisymmetric, fs=fs
-    )
+    plain = plain_values((freq.detach(), gain.detach()))
+    scipy.signal.firwin2(numtaps, *plain, nfreqs=nfreqs, window=shape, antisymmetric=antisymmetric, fs=fs)
     count = 1 + 2 ** math.ceil(math.log2(numtaps)) if nfreqs is None else nfreqs
-    for place in np.flatnonzero(np.diff(freq) == 0):
-        freq[place] -= np.finfo(float).eps * half
-        freq[place + 1] += np.finfo(float).eps * half
+    jumps = np.append(np.diff(plain_values(freq.detach())) == 0, False)
+    freq = freq + np.finfo(float).eps * half * (np.roll(jumps, 1).astype(float) - jumps)
     x = np.linspace(0.0, half, count)
     shift = np.exp(-(numtaps - 1) / 2.0 * 1j * math.pi * x / half) * (1j if antisymmetric else 1.0)
     taps = np.fft.irfft(np.interp(x, freq, gain) * shift)[:numtaps]

@@ -51,9 +51,11 @@ def symiirorder1(signal: Any, c0: Any, z1: Any, precision: float = -1.0) -> Any:
         raise ValueError("|z1| must be less than 1.0")
     if x.ndim > 2:
         raise ValueError("Input must be 1D or 2D")
-    if not 0 < precision < 1:
+    if not 0 < precision <= 1:
         precision = 1e-6 if x.dtype.char in "fF" else 1e-11
-    count = 1 if not size else math.floor(math.log(precision) / math.log(size)) + 1
+    count, left = 1, size  # as many terms as are not smaller than the precision
+    while left * left > precision * precision and count < x.shape[-1]:
+        count, left = count + 1, left * size
     if count >= x.shape[-1]:
         raise ValueError("Sum to find symmetric boundary conditions did not converge.")
     return _both_ways(x, pole, gain, count)
@@ -152,7 +154,7 @@ def _of_images(name: str, pole: float) -> None:
         x = floating(signal)
         if plain_values(lamb) > (1 / 144.0 if name == "cspline2d" else 0.0):
             raise lost(f"scipy.signal.{name}", "smoothing (lamb) is not supported for tensors with a history")
-        if not 0 < precision < 1:
+        if not 0 <= precision < 1:
             precision = 1e-3 if x.dtype.char in "fF" else 1e-6
         gain = -pole * (6.0 if name == "cspline2d" else 8.0)
         along = MADE["symiirorder1"](x, gain, pole, precision)

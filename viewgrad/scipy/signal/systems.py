@@ -358,7 +358,7 @@ def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
         left = np.clip(np.searchsorted(given, times, "right") - 1, 0, len(given) - 2)
         share = ((times - given[left]) / (given[left + 1] - given[left]))[:, None]
         u = u[left] * (1.0 - share) + u[left + 1] * share
-    x = numbers(np.zeros(a.shape[0])) if x0 is None else floating(x0).reshape(-1)
+    x = numbers(np.zeros(a.shape[0])) if x0 is None else floating(x0).reshape(-1).broadcast_to((a.shape[0],))
     states = _steps(x, a, u @ b.mT, count)
     output = (as_tensors(times), states @ c.mT + u @ d.mT)
     return (*output, states) if len(parts) == 4 else output
