@@ -22,7 +22,6 @@ NOT_TAKEN = {
                     "list_of_one_array_updated l_source_used_after l_same_array_twice l_argument_row "
                     "l_two_lists_share l_slice_written".split(),
                     "an array that is in a list is written to"),
-    "d_level_sync": "of several kinds", "tax_brackets": "a loop over 3 known values",
     "list_of_dataclasses": "a record in a list", "at_rows_broadcast": "a choice of two kinds",
     "strings_as_keys": "of several kinds", "fields_assigned_in_a_branch": "which was NoneType",
     "strings_measured": "another kind",

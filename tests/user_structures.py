@@ -1519,3 +1519,54 @@ def at_self(x, k):
     h = np.zeros(len(x), dtype=int)
     np.add.at(h, k, 1)
     return (t * h * x).sum()
+
+
+@case(keyed, SIZES)
+def d_sets_of_two_steps(x, k):
+    seen, t = set(), 0.0
+    for i in range(len(x)):
+        fresh = set()
+        for q in range(3):
+            if (k[i] + q) % 4 in seen:
+                t += x[i]
+            fresh.add((k[i] + q) % 4)
+        seen = fresh
+    return t * t
+
+
+@case(keyed, SIZES)
+def d_swapped(x, k):
+    first, second = {}, {}
+    for i in range(len(x)):
+        first[k[i]] = x[i]
+        first, second = second, first
+        if i > 2 and k[i] in second:
+            second[k[i]] *= x[i - 1]
+    return sum(first.values()) * 3 + sum(second.values())
+
+
+@case(lambda r, n: (vector(r, n),), SIZES)
+def known_values_until_one_fits(x):
+    t = 0.0
+    for v in x:
+        for low, scale in ((1.0, 2.0), (0.0, 3.0), (-1.0, 0.5)):
+            if v > low:
+                t += scale * v * v
+                break
+            t -= 0.1 * v
+        else:
+            t *= 0.9
+    return t
+
+
+@case(lambda r, n: (vector(r, n),), SIZES)
+def known_steps_with_returns(x):
+    for i in range(len(x)):
+        for step in (1, 2):
+            if i + step < len(x) and x[i] * x[i + step] > 0.8:
+                return x[i] ** 2 * step
+            if x[i] < -1.5:
+                continue
+            if x[i] > 1.9:
+                break
+    return x.sum()

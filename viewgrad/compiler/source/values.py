@@ -258,10 +258,10 @@ class Ref:
 
 @attrs.frozen(eq=False)
 class SeveralLists:
-    """A name that refers to lists made at several places, not all of them on one heap yet.
+    """A name that refers to lists made at several places, not all of them on one heap yet, or to several dicts.
 
     Attributes:
-        lists: the lists.
+        lists: the lists or dicts.
     """
 
     lists: tuple[Any, ...]
@@ -411,6 +411,11 @@ def is_hashed(value: Any) -> bool:
     return isinstance(value, RecordValue) and value.cls in (HashedDict, HashedSet)
 
 
+def is_key(key: Any) -> bool:
+    """Return whether a known key is an integer, or a tuple of integers."""
+    return type(key) is int or (type(key) is tuple and bool(key) and all(type(each) is int for each in key))
+
+
 def as_key(value: Any) -> Any:
     """Return a key of a dict: a tuple of known items as a known object."""
     if isinstance(value, TupleValue) and value.cls is tuple and all(
@@ -457,6 +462,8 @@ def joined_values(a: Any, b: Any) -> Any:
     if isinstance(a, TupleValue) and isinstance(b, TupleValue) and a.cls is b.cls and len(a.items) == len(b.items):
         items = [joined_values(x, y) for x, y in zip(a.items, b.items)]
         return CONFLICT if any(item is CONFLICT for item in items) else TupleValue(tuple(items), a.cls)
+    if isinstance(a, RecordValue) and isinstance(b, RecordValue) and {a.cls, b.cls} == {dict, HashedDict}:
+        return SeveralLists((a, b))
     are_records = isinstance(a, RecordValue) and isinstance(b, RecordValue)
     if are_records and a.cls is b.cls and list(a.fields) == list(b.fields):
         fields = {key: joined_values(value, b.fields[key]) for key, value in a.fields.items()}

@@ -26,6 +26,7 @@ from ..values import (
     TupleValue,
     as_expr,
     is_hashed,
+    is_key,
     is_plain,
     items_in,
 )
@@ -243,8 +244,3 @@ class HashedReader(ExpressionReader):
         if name == "clear" and not args:
             return self.call_own(code.clear, [keys, table, values])
         raise self.out.refused(f"dict.{name} is not supported", node)
-
-
-def is_key(key: Any) -> bool:
-    """Return whether a known key is an integer, or a tuple of integers."""
-    return type(key) is int or (type(key) is tuple and bool(key) and all(type(each) is int for each in key))

@@ -29,6 +29,7 @@ from ..values import (
     Static,
     TupleValue,
     as_expr,
+    is_key,
     is_none,
     kind_name,
     leaves_of,
@@ -87,6 +88,11 @@ class NameReader(ObjectReader):
                 waiting += each.lists
             else:
                 lists.append(each)
+        for each in lists:
+            if isinstance(each, RecordValue) and each.cls is dict:  # a dict with known keys, or one with computed keys
+                if each.site is None or not all(map(is_key, each.fields)):
+                    return self.out.refused("a name means several dicts", node)
+                return Reread(("hashed", each.site), True)
         sites = frozenset([each.site for each in lists if not isinstance(each, Ref)])
         if sites:
             first, *others = [("heap", site) for site in sorted(sites, key=str)]

@@ -523,8 +523,19 @@ class StatementReader(CallReader):
 
     def over_values(self, scope: Scope, stmt: ast.For, items: Sequence[Any]) -> None:
         """Read a loop over known values, unrolled."""
-        if stop_of(stmt) is not None or len(items) > UNROLLED:
+        if len(items) > UNROLLED:
             raise self.out.refused(f"a loop over {len(items)} known values is not supported", stmt)
+        stop = stop_of(stmt)
+        if stop is not None:
+            rest: list[ast.stmt] = []
+            for item in reversed(items):
+                begin = ast.Assign([copy.deepcopy(stmt.target)], loaded(self.kept(scope, item)))
+                more = [ast.If(ast.UnaryOp(ast.Not(), loaded(stop)), rest, [])] if rest else []
+                rest = [begin, *copy.deepcopy(stmt.body), *more]
+                for each in (begin, *more):
+                    ast.fix_missing_locations(ast.copy_location(each, stmt))
+            self.block(scope, rest)
+            return
         for item in items:
             self.assign(scope, stmt.target, item)
             self.block(scope, stmt.body)

@@ -22,12 +22,13 @@ from ..values import (
     as_expr,
     as_key,
     is_hashed,
+    is_key,
     is_plain,
     items_in,
     kind_name,
     leaves_of,
 )
-from .hashed import HashedReader, is_key
+from .hashed import HashedReader
 from .indexing import indexed
 from .library_calls import library
 from .lists import array_of_list, count_of, item_at, item_kind, set_item
