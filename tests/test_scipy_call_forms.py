@@ -46,6 +46,36 @@ def reductions():
             )
 
 
+def stored_parts():
+    for kind in ("coo_array", "csr_array", "csc_array", "csr_matrix", "csc_matrix"):
+        calls = {
+            "data": lambda a: a.data.sum() if a.format == "coo" else a.data,
+            "count": lambda a: (a.data * a.data).sum() * a.nnz,
+            "nonzero": lambda a: [
+                np.stack(a.tocsr().nonzero()).astype(int),
+                a.count_nonzero(),
+                a.argmax(),
+                a.data.sum(),
+            ],
+            "canonical": lambda a: [a.has_canonical_format, a.data.sum()],
+            "rows": lambda a: a.tocsr()[1:].toarray(),
+            "element": lambda a: a.tocsr()[0, 2],
+            "power": lambda a: a.power(2, dtype=float).toarray(),
+            "round": lambda a: a.toarray() + round(a * 7.0).toarray(),
+            "duplicates": lambda a: (a.sum_duplicates(), a.data * a.nnz)[1] if a.format == "csr" else a.data.sum(),
+            "zeros": lambda a: (lambda b: (b.eliminate_zeros(), b.toarray() * b.nnz)[1])(
+                a.tocsr().multiply(np.eye(3, 4)).tocsr()
+            ),
+        }
+        if "matrix" in kind:
+            calls["row"] = lambda a: a[1].toarray()
+            calls["column"] = lambda a: a[:, 2].toarray()
+            calls["getrow"] = lambda a: a.getrow(0).toarray()
+            calls["getcol"] = lambda a: a.getcol(2).toarray()
+        for name, call in calls.items():
+            yield f"{name}-{kind}", lambda m, d, k=kind, f=call: f(stored(m, d, k)), (STORED,)
+
+
 def trees():
     for p in (1, 2, 3.5, np.inf):
         for box in (None, 1.0, [1.0, 0.0], [1.5, 1.0]):
@@ -502,7 +532,7 @@ def systems():
     )
 
 
-CASES = [*reductions(), *trees(), *interpolants(), *pieces(), *dimensions(), *signals(), *systems()]
+CASES = [*reductions(), *stored_parts(), *trees(), *interpolants(), *pieces(), *dimensions(), *signals(), *systems()]
 
 
 def values(found):

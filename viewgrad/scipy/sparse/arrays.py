@@ -18,6 +18,9 @@ from .products import product
 NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
          "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
 NUMBERS = (int, float, complex)
+# Attributes whose values depend on no stored value differentiably.
+CONSTANT = frozenset({"count_nonzero", "nonzero", "getnnz", "get_shape", "getformat", "has_canonical_format",
+                      "has_sorted_indices", "argmax", "argmin"})  # fmt: skip
 
 
 class SparseArray:
@@ -137,8 +140,9 @@ class SparseArray:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("pattern", "data"):
             raise AttributeError(name)
-        value = getattr(self.to_scipy() if not carries_history(self.data) else self._pattern_only(), name)
-        if carries_history(self.data):
+        has_history = carries_history(self.data) and name not in CONSTANT
+        value = getattr(self._pattern_only() if has_history else self.to_scipy(), name)
+        if has_history:
             raise UnsupportedFunctionError(
                 f"scipy.sparse: {name} of a sparse array with a history has no derivative here; use detach() of it, or "
                 "compute with its `data`"
@@ -212,9 +216,12 @@ class SparseArray:
             return NotImplemented
         return self.power(power)
 
-    def power(self, n: Any) -> Any:
+    def power(self, n: Any, dtype: Any = None) -> Any:
         """Return the array with every stored value raised to a power."""
-        return self._of(*_summed(self)).map(lambda data: data**n)
+        return self._of(*_summed(self)).map(lambda data: (data if dtype is None else data.astype(dtype)) ** n)
+
+    def __round__(self, ndigits: int = 0) -> Any:
+        return self._of(*_summed(self)).map(lambda data: np.round(data, ndigits))
 
     def map(self, function: Callable[[Any], Any]) -> Any:
         """Apply a function to the stored values; its value at 0 should be 0."""
@@ -356,7 +363,26 @@ class SparseArray:
     def __getitem__(self, index: Any) -> Any:
         index = plain_values(index)
         kind = self._kind(self.format if self.format != "coo" else "csr")
-        return rearranged(lambda each: each[index], [self], kind)
+        form = scipy.sparse.csr_matrix if self.is_matrix else scipy.sparse.csr_array  # rows of matrices are matrices
+        return rearranged(lambda each: form(each)[index], [self], kind)
+
+    def getrow(self, i: int) -> Any:
+        """Return a row as a sparse matrix."""
+        return self[[i]] if self.is_matrix else self.__getattr__("getrow")
+
+    def getcol(self, j: int) -> Any:
+        """Return a column as a sparse matrix."""
+        return self[:, [j]] if self.is_matrix else self.__getattr__("getcol")
+
+    def sum_duplicates(self) -> None:
+        """Add up the values that are stored for one place."""
+        self.pattern, self.data = _ordered(self.format, *_summed(self))
+
+    def eliminate_zeros(self) -> None:
+        """Drop the stored values that are 0."""
+        kept = np.flatnonzero(plain_values(self.data.detach()))
+        self.pattern = Pattern(self.pattern.rows[kept], self.pattern.cols[kept], self.shape)
+        self.data = self.data[kept]
 
     def _kind(self, name: str) -> Any:
         return ARRAYS[f"{name}_{'matrix' if self.is_matrix else 'array'}"]
@@ -452,7 +478,8 @@ def _parts_of(format: str, arg1: Any, shape: Any, is_matrix: bool) -> tuple[Patt
         data = numbers(data)
         rows, cols = map(_indices, places)
         like = scipy.sparse.coo_array((np.ones(data.shape), (rows, cols)), shape=shape)
-        return Pattern(like.row, like.col, like.shape), data
+        pattern = Pattern(like.row, like.col, like.shape)
+        return (pattern, data) if format == "coo" else _without_duplicates(pattern, data)
     if isinstance(arg1, tuple):
         empty = scipy.sparse.coo_array(arg1)
         return Pattern(empty.row, empty.col, empty.shape), as_operand(np.zeros(0))
@@ -481,8 +508,11 @@ def _ordered(format: str, pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
 
 
 def _summed(array: Any) -> tuple[Pattern, Any]:
-    """Return the pattern and the stored values, each place once."""
-    pattern, data = array.pattern, array.data
+    """Return the pattern and the stored values of an array, each place once."""
+    return _without_duplicates(array.pattern, array.data)
+
+
+def _without_duplicates(pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
     if not pattern.has_duplicates:
         return pattern, data
     keys, inverse = np.unique(np.asarray(pattern.rows, np.int64) * pattern.shape[1] + pattern.cols, return_inverse=True)
