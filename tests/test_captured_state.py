@@ -12,7 +12,7 @@ from captured_state import KINDS, WAYS, program, reset
 import viewgrad as vg
 
 # What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
-NOT_ADOPTED = ("attribute of Polynomial", "attribute of a function of numpy")
+NOT_ADOPTED = ("attribute of Polynomial", "attribute of a function of numpy", "statistics of a cache")
 # Some change the filter of warnings, which has none that makes errors beforehand.
 pytestmark = pytest.mark.filterwarnings("default", "ignore::viewgrad.errors.NotCompiledWarning")
 

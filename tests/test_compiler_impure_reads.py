@@ -132,6 +132,7 @@ HIDDEN = {
     "a file": (lambda x: x * float(place.read_text()), "opening a file"),
     "a file by open": (lambda x: x * float(open(place).read()), "opening a file"),
     "a file of arrays": (lambda x: x * np.loadtxt(place), "file"),
+    "a file of numbers": (lambda x: x * np.fromfile(place, sep=" ")[0], "file"),
     "whether a file is there": (lambda x: x * place.exists(), "files and folders"),
     "a folder": (lambda x: x * len(os.listdir(place.parent)), "files and folders"),
     "where it is": (lambda x: x * len(os.getcwd()), "files and folders"),

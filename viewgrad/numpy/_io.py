@@ -92,7 +92,8 @@ def _reading(name: str) -> Callable[..., Any]:
     def read(*args: Any, **kwargs: Any) -> Any:
         if carries_history(args) or carries_history(kwargs):
             raise lost(f"numpy.{name}", "it takes numbers and memory without history; pass detach()")
-        return as_tensors(function(*map(plain_values, map(as_argument, args)), **plain_values(kwargs)))
+        now = getattr(np, name)  # another one while a run is traced
+        return as_tensors(now(*map(plain_values, map(as_argument, args)), **plain_values(kwargs)))
 
     return read
 

@@ -30,7 +30,7 @@ from ...trace.tracing.rng_guard import is_importing
 QUIET: Final = frozenset({
     "linecache", "tokenize", "logging", "traceback", "warnings", "inspect", "importlib", "viewgrad", "numba", "locale",
 })  # fmt: skip
-ADOPTION: Final = "viewgrad.adoption."
+IN_PLACE: Final = ("viewgrad.adoption.", "viewgrad.numpy._io")  # which call functions in place of the program
 CLOCKS: Final = (
     "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
     "thread_time_ns gmtime localtime ctime asctime strftime"
@@ -58,7 +58,7 @@ def _is_of_program(frame: FrameType | None) -> bool:
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         package = module.partition(".")[0]
-        adopts = module.startswith(ADOPTION)  # it calls in place of the program
+        adopts = module.startswith(IN_PLACE)
         if package in QUIET and not adopts:
             return False
         if package not in sys.stdlib_module_names and not adopts:
