@@ -155,17 +155,19 @@ def _message(told: Failure, first: Failure, script: Script, subject: OperatorUnd
         + f"Derivative: {subject.place}\n"
         + (f"Where it differs in the call:\n{entries}" if entries else "")
         + f"\nThis program fails in the same way:\n\n{told.program}"
-        + (f"\n{_hint(told)}\n" if script.derived else f"\n{ONCE}\n" if base_name(told.property) == SECOND else "")
+        + "".join(f"\n{hint}\n" for hint in _hints(told, script, subject))
     )
 
 
-def _hint(failure: Failure) -> str:
-    """Return advice for a call that the user did not make."""
+def _hints(failure: Failure, script: Script, subject: OperatorUnderTest) -> list[str]:
+    """Return advice for a call that the user did not make, and for a backward pass that is hardly meant for another."""
     name = base_name(failure.property)
-    return (
-        "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
-        f'or switched_off={{"{name}": "why"}}.'
-    )
+    if script.derived:
+        return [
+            "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
+            f'or switched_off={{"{name}": "why"}}.'
+        ]
+    return [ONCE] if name == SECOND and subject.custom is not None else []
 
 
 def together(failures: Sequence[Failure]) -> Failure:

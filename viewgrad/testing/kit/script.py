@@ -168,10 +168,10 @@ class Script:
         expected = np.zeros_like(found) if expected is None else np.asarray(expected)
         if found.shape != expected.shape:
             self.lines.append(f"assert np.shape({expression}) == {expected.shape}, np.shape({expression})")
-            self.fail(f"{what} has shape {found.shape}, but {oracle} says {expected.shape}")
+            self.fail(f"{what} has shape {found.shape}, not {expected.shape} ({oracle})")
         if found.dtype != expected.dtype:
             self.lines.append(f"assert {expression}.dtype == {expected.dtype.name!r}, {expression}.dtype")
-            self.fail(f"{what} has dtype {found.dtype}, but {oracle} says {expected.dtype}")
+            self.fail(f"{what} has dtype {found.dtype}, not {expected.dtype} ({oracle})")
         with np.errstate(all="ignore"):
             difference = np.abs(found.astype(complex) - expected.astype(complex))
             allowed = rtol * np.abs(expected).astype(float) + atol
@@ -200,8 +200,8 @@ class Script:
             self.computed = [*self.lines, f"found = {item}", f"expected = {_element(by, index)}", last]
         self.lines += [f"found = {item}", f"expected = {literal(other)}", last]
         self.fail(
-            f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}: {one!r}, where "
-            f"{oracle} says {other!r}",
+            f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}: {one!r}, not "
+            f"{other!r} ({oracle})",
             element=index,
             found=one,
             expected=other,

@@ -112,7 +112,7 @@ def _in_layout(baseline: Baseline, name: str) -> int:
             f"s{i}",
             script[f"u{i}"],
             "after the backward pass, the incoming gradient",
-            "what it was before",
+            "its value before",
             rtol=0.0,
             atol=0.0,
         )
@@ -153,7 +153,7 @@ def gradient_untouched(baseline: Baseline) -> int:
             f"s{i}",
             baseline.starts[i],
             "after the backward pass, the incoming gradient",
-            "what it was before",
+            "its value before",
             rtol=0.0,
             atol=0.0,
         )
@@ -176,7 +176,7 @@ def gradient_untouched(baseline: Baseline) -> int:
                 f"x{k}",
                 array,
                 f"after the gradients were overwritten, {baseline.example.named(k)}",
-                "what it was before",
+                "its value before",
                 rtol=0.0,
                 atol=0.0,
             )

@@ -244,7 +244,7 @@ def forward_mode(baseline: Baseline) -> int:
         told = " and ".join(example.named(k) for k in chosen) + (f", times {factor:g}" if factor != 1 else "")
         for k in chosen:
             if k not in baseline.subject.written:
-                script.expect(f"d{k}", script[f"t{k}"], "after the call, a tangent", "what it was before", 0.0, 0.0)
+                script.expect(f"d{k}", script[f"t{k}"], "after the call, a tangent", "its value before", 0.0, 0.0)
         count += 1
         if jacobian is None:
             _expect_inner_product(baseline, script, chosen, told)

@@ -78,7 +78,7 @@ def _unchanged(baseline: Baseline, script: Script, slots: Sequence[int], when: s
     for k in slots:
         named = baseline.example.named(k)
         array = baseline.example.arrays[k]
-        script.expect(f"v{k}", array, f"{when}, {named}", "what it was before", rtol=0.0, atol=0.0)
+        script.expect(f"v{k}", array, f"{when}, {named}", "its value before", rtol=0.0, atol=0.0)
         if versions:
             script.require(
                 f"v{k}._version == versions[{k}]", f"{when}, the version of {named} has changed: it was written to"

@@ -37,7 +37,7 @@ def subsets(baseline: Baseline) -> int:
                 baseline.expect_gradients(
                     script,
                     slots=chosen,
-                    oracle="a call in which all do",
+                    oracle="if all do",
                     what=f"where only {told} requires grad, the gradient",
                 )
             count += 1
@@ -47,7 +47,7 @@ def subsets(baseline: Baseline) -> int:
             baseline.expect_gradients(
                 script,
                 slots=chosen,
-                oracle="all of them asked for",
+                oracle="if all are asked for",
                 what=f"where only {told} is asked for, the gradient",
             )
             count += 1
