@@ -468,6 +468,8 @@ def compare(ours, theirs, directions, tolerance: float, options) -> None:
             changes = (grad.detach().numpy().conj() * direction).real
             found += changes.sum(dtype=float)
             scale += np.abs(changes).sum(dtype=float)
+    if np.isnan(found) and np.isnan(expected):  # beyond the largest number
+        return
     if not abs(found - expected) <= tolerance * scale:
         raise Wrong(f"the directional derivative is {found}, not {expected} (options {options})")
 
