@@ -591,6 +591,14 @@ def test_calls_agree_with_scipy_and_finite_differences(call, arrays):
     np.testing.assert_allclose(slope, (beside[0] - beside[1]) / (2 * h), rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("has_history", [False, True])
+def test_the_cross_spectrum_of_a_series_with_itself_is_real(has_history):
+    x = vg.Tensor(SAMPLES.copy(), requires_grad=has_history)
+    found, expected = ours.signal.csd(x, x, nperseg=8)[1], theirs.signal.csd(SAMPLES, SAMPLES, nperseg=8)[1]
+    assert found.dtype == expected.dtype == float
+    np.testing.assert_allclose(found.detach().numpy(), expected)
+
+
 def test_a_nan_beyond_a_spline_does_not_reach_the_gradient_of_its_coefficients():
     knots, places = np.arange(8.0), np.array([1.0, 3.2, 3.7, 9.0])
     for call in (

@@ -17,7 +17,7 @@ from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values, plain_values
 from ..operators.numpy_api.dispatch import ufunc_call
 from ..tensor.creation import as_operand
-from ..tensor.tensor import from_array
+from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
 
 # Options that affect only SciPy's speed, and the arrays that it overwrites.
@@ -74,6 +74,9 @@ def vector(value: Any, function: str) -> Any:
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the result of a function of SciPy for the values of tensors, as tensors."""
+    if len(args) > 1 and args[0] is args[1] and isinstance(args[0], Tensor):
+        array = plain_values(args[0])  # one array: `csd` of a series with itself is real
+        args = (array, array, *args[2:])
     try:
         return on_values(function, args, kwargs)
     except ValueError as error:
