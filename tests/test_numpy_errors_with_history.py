@@ -99,3 +99,30 @@ def test_interpolation_of_single_precision():
     of_x, of_values = grad(vnp.interp(x, knots, values).sum(), [x, values])
     assert of_x.dtype == of_values.dtype == np.float32
     assert of_x.tolist() == [2.0, 1.0] and of_values.tolist() == [0.75, 0.75, 0.5]
+
+
+@pytest.mark.parametrize("name", ["pinv", "lstsq"])
+def test_second_derivatives_at_matrices_of_deficient_rank(name):
+    """The step of the difference quotients raises the rank, but the singular value that it adds is left out."""
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((4, 2)) @ rng.standard_normal((2, 3))
+    along, of, rhs = (rng.standard_normal((4, 3)) for _ in range(3))
+    function = {
+        "pinv": lambda a: (vnp.linalg.pinv(a, rcond=1e-3) * of.T).sum(),
+        "lstsq": lambda a: (vnp.linalg.lstsq(a, rhs, rcond=1e-3)[0] * of[:3]).sum(),
+    }[name]
+
+    def slope(values):
+        a = vg.Tensor(values, requires_grad=True)
+        return (grad(function(a), a, create_graph=True)[0] * along).sum(), a
+
+    first, a = slope(matrix)
+    second = (grad(first, a)[0] * along).sum().item()
+    step = 1e-5
+    quotients = [
+        (f(matrix + step * along) - f(matrix - step * along)) / (2 * step)
+        for f in (lambda values: function(vg.Tensor(values)).item(), lambda values: slope(values)[0].item())
+    ]
+    assert np.allclose([first.item(), second], quotients, rtol=1e-5)
+    tangents = vg.func.jvp(lambda a: vg.func.jvp(function, (a,), (along,))[1], (matrix,), (along,))
+    assert np.allclose([float(each) for each in tangents], [first.item(), second])

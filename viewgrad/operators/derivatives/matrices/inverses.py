@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ....tensor.tensor import Tensor
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import adjoint, eye_like, real_dtype
@@ -161,13 +162,32 @@ def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
     return (u @ turned + (x @ v - u @ inner) * square) @ vh + (u * square) @ (adjoint(u) @ x - inner @ vh)
 
 
+def is_deficient(a: Any, p: Any) -> bool:
+    """Return whether the rank of a matrix, which is the trace of its projector, is less than that of others."""
+    if not isinstance(a, Tensor):
+        return False
+    ranks = np.einsum("...ij,...ji->...", values_of(p), values_of(a)).real
+    return bool((ranks < min(a.shape[-2:]) - 0.5).any())
+
+
+def of_remainder(x: Any, a: Any, p: Any) -> Any:
+    """Return the part of `moved_where_cut` that is proportional to what `p` leaves out of a deficient matrix.
+
+    It is zero, but its derivatives are not.
+    """
+    q, rest = adjoint(p), a - a @ p @ a
+    cube, back = q @ p @ q, adjoint(x)
+    return cube @ back @ rest + rest @ back @ cube
+
+
 @formula_function
 def pinv_gradient(grad: Any, a: Any, p: Any) -> Any:
     """Return the gradient of `a`, whose pseudo-inverse is `p`."""
     if is_cut(a, p):
         return moved_where_cut(adjoint(grad), a, p)
     q, back = adjoint(p), adjoint(grad)
-    return (back - a @ (p @ back)) @ (p @ q) + (q @ p) @ (back - (back @ p) @ a) - adjoint(p @ back @ p)
+    result = (back - a @ (p @ back)) @ (p @ q) + (q @ p) @ (back - (back @ p) @ a) - adjoint(p @ back @ p)
+    return result + of_remainder(back, a, p) if is_deficient(a, p) else result
 
 
 @formula_function
@@ -176,4 +196,5 @@ def pinv_tangent(t: Any, a: Any, p: Any) -> Any:
     if is_cut(a, p):
         return adjoint(moved_where_cut(t, a, p))
     q, back = adjoint(p), adjoint(t)
-    return (p @ q) @ (back - (back @ a) @ p) + (back - p @ (a @ back)) @ (q @ p) - p @ t @ p
+    result = (p @ q) @ (back - (back @ a) @ p) + (back - p @ (a @ back)) @ (q @ p) - p @ t @ p
+    return result + adjoint(of_remainder(t, a, p)) if is_deficient(a, p) else result
