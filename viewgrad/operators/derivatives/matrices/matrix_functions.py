@@ -13,6 +13,7 @@ import numpy as np
 
 from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS
+from ....tensor.trace_hooks import observed
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
@@ -158,10 +159,11 @@ def cond(self: Any, p: Any = None) -> Any:
         largest, smallest = values[..., 0], values[..., -1]
         found = smallest / largest if p == -2 else largest / smallest
     else:
-        singular = np.asarray(np.isinf(np.linalg.cond(plain(self), p)))  # these have no inverse
-        regular: Any = np.where(singular[..., None, None], np.eye(self.shape[-1]), self) if singular.any() else self
+        # The mask of singular matrices, which have no inverse, would be fixed in a trace.
+        singular = observed() is None and np.isinf(np.linalg.cond(plain(self), p))
+        regular: Any = np.where(np.expand_dims(singular, (-2, -1)), np.eye(self.shape[-1], dtype=self.dtype), self)
         found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(regular.inv(), p, (-2, -1))
-        found = np.where(singular, math.inf, found) if singular.any() else found
+        found = np.where(singular, math.inf, found)
     endless = np.isnan(found) & ~np.isnan(self).any((-2, -1))
     return np.where(endless, math.inf, found).astype(found.dtype, copy=False)[()]
 
