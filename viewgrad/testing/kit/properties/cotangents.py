@@ -160,7 +160,7 @@ def gradient_untouched(baseline: Baseline) -> int:
         script.require(f"s{i}._version == 0", "the incoming gradient was written to: its version has changed")
     script.do(*(f"s{i}.zero_()" for i in baseline.outputs))
     baseline.expect_gradients(
-        script, oracle="before it was", what="after the incoming gradient was overwritten, the gradient"
+        script, oracle="before the write", what="after the incoming gradient was overwritten, the gradient"
     )
     script.do(*(f"g[{n}].mul_(0.0)" for n in range(len(baseline.example.wanted)) if script[f"g[{n}]"] is not None))
     script.do(baseline.gradient_line("h"))
@@ -183,10 +183,12 @@ def gradient_untouched(baseline: Baseline) -> int:
     # Gradients of one pass do not change while another pass runs.
     script = baseline.script(title)
     script.do(baseline.gradient_line("g"), baseline.gradient_line("h", starts="vg.Tensor(-2.0 * u{})"))
-    baseline.expect_gradients(script, oracle="before it", what="after another backward pass, the gradient of the first")
+    baseline.expect_gradients(
+        script, oracle="before that pass", what="after another backward pass, the gradient of the first"
+    )
     script.call(f"other = {script.expression()}")
     script.do(baseline.gradient_line("h", "other", starts="vg.Tensor(-2.0 * u{})"))
     baseline.expect_gradients(
-        script, oracle="before it", what="after the backward pass of another call, the gradient of the first"
+        script, oracle="before that pass", what="after the backward pass of another call, the gradient of the first"
     )
     return 2

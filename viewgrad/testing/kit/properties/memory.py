@@ -274,7 +274,7 @@ def overwritten(baseline: Baseline) -> int:
         names = ", ".join(f"x{k}" for k in example.wanted)
         script.do(f"g = grad([{outputs}], [{names}], [{given}], allow_unused=True)")
         baseline.expect_gradients(
-            script, oracle="before they were", what=f"after {what} were overwritten, the gradient"
+            script, oracle="without the writes", what=f"after {what} were overwritten, the gradient"
         )
         count += 1
     return count
