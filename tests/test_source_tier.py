@@ -11,6 +11,8 @@ import pytest
 
 import viewgrad as vg
 import viewgrad.numpy as np
+from viewgrad.compiler.source import build as build_module
+from viewgrad.compiler.source import tapes
 
 EXECUTORS = ["python", pytest.param("numba", marks=pytest.mark.slow)]
 LENGTHS = (7, 2, 11, 5, 30)
@@ -991,3 +993,51 @@ def test_stacks_are_used_again_but_not_while_a_gradient_is_pending(steps):
     assert both(b, steps) == other
     assert vg.autograd.grad(pending, leaf)[0].item() == expected[0][1]
     assert len(c.tier.tapes.spare) == 1
+
+
+def outer_pushes_after_inner_ones(x):
+    c, total = 0.0, 0.0
+    for i in range(len(x)):
+        start = x[i] * c
+        for _ in range(3):
+            c = np.sin(c + start) * x[i]
+        total += start * start * c
+        c = c * total
+    return total * c
+
+
+def pushes_in_branches_and_loops_to_a_tolerance(x):
+    total = x[0] * x[1]
+    for i in range(len(x)):
+        y = total * x[i]
+        if y > 0.1:
+            while y > 0.05:
+                y = y * np.cos(y) * 0.5
+            total = total + y * y
+        else:
+            total = np.exp(total) * 0.3
+        total = total * np.sin(y)
+    total = total * np.sin(total)
+    return total * total
+
+
+@pytest.mark.parametrize("function", [outer_pushes_after_inner_ones, pushes_in_branches_and_loops_to_a_tolerance])
+def test_kernels_write_nothing_beyond_the_tape(function, monkeypatch):
+    """Kernels are run by Python, where a write beyond the end is an error, and the run fails."""
+    pytest.importorskip("numba")
+
+    def interpreted(source, name, wraps):
+        space = {"plus": lambda a, b: a + b, **build_module.MATH}
+        exec(source, space)
+        return space[name]
+
+    monkeypatch.setattr(build_module, "_compiled", interpreted)
+    x = onp.linspace(0.3, 1.7, 7)
+    expected = vg.func.value_and_grad(function)(x)
+    for size in range(1, 90):
+        monkeypatch.setattr(tapes, "TAPE", size)
+        compiled = vg.compile(function, executor="numba", check=False, specialize=False)
+        value, gradient = vg.func.value_and_grad(compiled)(x)
+        assert onp.isclose(value, expected[0]) and onp.allclose(gradient, expected[1])
+        ((entry,),) = compiled.tier.entries.values()
+        assert entry.runs == 1 and not entry.failed_runs

@@ -6,6 +6,7 @@ line of the user's has that line as a comment.
 
 from __future__ import annotations
 
+import itertools
 import linecache
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -96,6 +97,7 @@ class Writer(ExpressionWriter):
         self.kernels: list[Kernel] = []
         self.lines: list[str] = []
         self.noted = 0
+        self.is_covered = False  # whether there is room on the tape for what follows
         self.outside: set[str] = set()  # variables that are read when the program has run
         self.everything: list[ir.Block] = []
         self.current: ir.Block = []
@@ -188,6 +190,7 @@ class Writer(ExpressionWriter):
         """Return the lines of a block outside of kernels."""
         self.lines = []
         self.noted = 0
+        self.is_covered = False  # whether there is room on the tape for what follows
         self.current = block
         later = self.everything[self.everything.index(block) + 1 :]
         self.read_later = {name for each in later for name in read_before_bound(each, set())}
@@ -232,15 +235,12 @@ class Writer(ExpressionWriter):
         dims = sorted({(node.base.name, node.axis) for stmt in ir.statements(stmts) for expr in ir.expressions_of(stmt)
                        for node in ir.nodes(expr) if isinstance(node, ir.Dim)})
         before = self.lines, self.in_kernel, self.noted
-        self.lines, self.in_kernel, self.noted = [], True, 0
+        self.lines, self.in_kernel, self.noted, self.is_covered = [], True, 0, False
         tape_names = ["floats", "integers", "nf", "ni"] if self.native else ["tape"]
         uses_tape = pushes or pops
         given = parameters + ([f"{a}_shape{axis}" for a, axis in dims] if not self.native else [])
         self.lines.append(f"def {name}({', '.join(given + (tape_names if uses_tape else []))}):")
-        if pushes and self.native:
-            self.grow(stmts, "    ", "1")
-        for stmt in stmts:
-            self.statement(stmt, "    ")
+        self.block(stmts, "    ")
         back = list(results)
         if uses_tape and self.native:
             back += ["nf", "ni"]
@@ -295,10 +295,21 @@ class Writer(ExpressionWriter):
                 self.lines.append(f"{indent}# {line}: {text}")
 
     def block(self, stmts: ir.Block, indent: str) -> None:
-        """Write a block."""
+        """Write a block; in kernels, with checks of the room on the tape that no check before it covers.
+
+        A check covers statements up to the next loop that pushes, which may use up the room that was left.
+        """
         before = len(self.lines)
-        for stmt in stmts:
-            self.statement(stmt, indent)
+        was_covered = self.is_covered
+        checks = self.in_kernel and self.native and not was_covered
+        for is_loop, group in itertools.groupby(stmts, lambda stmt: checks and _may_push_in_loops(stmt)):
+            run = list(group)
+            if checks and not is_loop:
+                self.grow(run, indent, "1")
+                self.is_covered = True
+            for stmt in run:
+                self.statement(stmt, indent)
+            self.is_covered = was_covered
         if all(line.lstrip().startswith("#") for line in self.lines[before:]):
             self.lines.append(f"{indent}pass")
 
@@ -355,18 +366,22 @@ class Writer(ExpressionWriter):
             if stmt.last is not None:
                 self.lines.append(f"{indent}{stmt.last} = {low} - {step}" if step > 0 else
                                   f"{indent}{stmt.last} = {low} + {-step}")
-            if self.in_kernel and self.native and any(_pushes(stmt.body)):
+            was_covered = self.is_covered
+            if self.in_kernel and self.native and not any(map(_may_push_in_loops, stmt.body)) and any(
+                    _pushes(stmt.body)):
                 size = abs(step)
                 span = f"{high} - ({low})" if step > 0 else f"{low} - ({high})"
                 if stmt.low == ir.Const(0, stmt.low.kind) and step > 0:
                     span = high
                 count = f"max(0, {span})" if size == 1 else f"max(0, ({span}) // {size} + 1)"
                 self.grow(stmt.body, indent, count)
+                self.is_covered = True
             bounds = high if stmt.low == ir.Const(0, stmt.low.kind) and step == 1 else f"{low}, {high}"
             self.lines.append(f"{indent}for {stmt.name} in range({bounds}{'' if step == 1 else f', {step}'}):")
             if stmt.last is not None:
                 self.lines.append(f"{inner}{stmt.last} = {stmt.name}")
             self.block(self.inner(stmt.body), inner)
+            self.is_covered = was_covered
             if stmt.stop is not None:
                 self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
             return
@@ -400,8 +415,6 @@ class Writer(ExpressionWriter):
         self.lines.append(f"{indent}while {self.text(stmt.test)}:")
         if stmt.count is not None:
             self.lines.append(f"{inner}{stmt.count} += 1")
-        if self.in_kernel and self.native:
-            self.grow(stmt.body, inner, "1")
         self.block(self.inner(stmt.body), inner)
         if stmt.stop is not None:
             self.lines += [f"{inner}if {stmt.stop}:", f"{inner}    break"]
@@ -533,6 +546,13 @@ def _pushes(stmts: ir.Block) -> tuple[int, int]:
             floats += max(count[0] for count in counts)
             integers += max(count[1] for count in counts)
     return floats, integers
+
+
+def _may_push_in_loops(stmt: Any) -> bool:
+    """Return whether a statement contains a loop that pushes."""
+    if isinstance(stmt, ir.If):
+        return any(_may_push_in_loops(each) for block in ir.blocks_of(stmt) for each in block)
+    return any(isinstance(each, ir.Push) for block in ir.blocks_of(stmt) for each in ir.statements(block))
 
 
 def _bound_in(block: ir.Block) -> set[str]:
