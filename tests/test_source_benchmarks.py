@@ -8,6 +8,7 @@ import pytest
 import viewgrad as vg
 from benchmarks.source_programs import PROGRAMS
 from benchmarks.sources import Row, measure, table, tables, write
+from viewgrad.compiler.source import build, tapes
 
 SIZES = {"cholesky": (6, 5), "lu": (6, 5), "soft-dtw": (5, 4), "heat": (6, 5), "jacobi-2d": (6, 5), "seidel-2d": (5, 6),
          "bodies": (3, 4), "alignment": (4, 5), "lu-panels": (6, 5), "gauss-seidel": (5, 4)}
@@ -30,6 +31,31 @@ def test_programs_are_compiled_from_their_source(name):
         for one, other in zip(gradients, slopes, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
     assert "not compiled" not in compiled.explain() and "ran eagerly" not in compiled.explain(), compiled.explain()
+
+
+@pytest.fixture
+def uncompiled_kernels(monkeypatch):
+    """Run kernels of Numba's form by Python."""
+    caches = build._compiled, build.native_functions
+    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
+    for each in caches:
+        each.cache_clear()
+    yield
+    for each in caches:
+        each.cache_clear()
+
+
+@pytest.mark.parametrize("tape", [5, 37, 277, 325])
+def test_kernels_write_nothing_beyond_their_arrays(tape, uncompiled_kernels, monkeypatch):
+    """A write beyond the end of an array is an error for Python, and the run fails."""
+    monkeypatch.setattr(tapes, "TAPE", tape)
+    for function, _, draw in PROGRAMS.values():
+        n = SIZES.get(function.__name__.replace("_", "-"), (9,))[0]
+        arguments = draw(np.random.default_rng(n), n)
+        compiled = vg.compile(function, executor="numba", check=False, specialize=False)
+        vg.func.value_and_grad(compiled, tuple(range(len(arguments))))(*arguments)
+        ((entry,),) = compiled.tier.entries.values()
+        assert entry.runs == 1 and not entry.failures, function.__name__
 
 
 def test_tables_show_whether_gradients_are_correct():
