@@ -182,3 +182,17 @@ def frequent_switches() -> Iterator[None]:
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
+
+
+@pytest.fixture
+def uncompiled_kernels(monkeypatch):
+    """Run the kernels of the source compiler in Python, for which a write beyond an array is an error."""
+    from viewgrad.compiler.source import build
+
+    caches = build._compiled, build.native_functions
+    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
+    for each in caches:
+        each.cache_clear()
+    yield
+    for each in caches:
+        each.cache_clear()

@@ -8,7 +8,7 @@ import pytest
 import viewgrad as vg
 from benchmarks.source_programs import PROGRAMS
 from benchmarks.sources import Row, measure, table, tables, write
-from viewgrad.compiler.source import build, tapes
+from viewgrad.compiler.source import tapes
 
 SIZES = {"cholesky": (6, 5), "lu": (6, 5), "soft-dtw": (5, 4), "heat": (6, 5), "jacobi-2d": (6, 5), "seidel-2d": (5, 6),
          "bodies": (3, 4), "alignment": (4, 5), "lu-panels": (6, 5), "gauss-seidel": (5, 4)}
@@ -31,18 +31,6 @@ def test_programs_are_compiled_from_their_source(name):
         for one, other in zip(gradients, slopes, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
     assert "not compiled" not in compiled.explain() and "ran eagerly" not in compiled.explain(), compiled.explain()
-
-
-@pytest.fixture
-def uncompiled_kernels(monkeypatch):
-    """Run kernels of Numba's form by Python."""
-    caches = build._compiled, build.native_functions
-    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
-    for each in caches:
-        each.cache_clear()
-    yield
-    for each in caches:
-        each.cache_clear()
 
 
 @pytest.mark.parametrize("tape", [5, 37, 277, 325])

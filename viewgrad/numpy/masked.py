@@ -21,6 +21,7 @@ from .masked_elements import (
     values_and_mask,
     without_history,
 )
+from .operator_methods import define_operators
 
 # Where a function is not defined, its result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
@@ -218,6 +219,10 @@ class MaskedTensor(MaskedElements):
         found = ufunc(*safe)
         return MaskedTensor(found, mask, self.fill_value)
 
+    def _assign(self, found: MaskedTensor) -> None:
+        self.data[...] = np.where(found.mask, self.data, found.data)
+        self._mask[...] = found.mask
+
     def __array_function__(self, function: Callable[..., Any], kinds: Any, args: Any, kwargs: Any) -> Any:
         name: str = function.__name__
         if function.__module__ == "numpy.linalg":
@@ -235,40 +240,9 @@ class MaskedTensor(MaskedElements):
         return NotImplemented
 
 
-def _operator(name: str, ufunc: Any, reflected: bool) -> None:
-    def operate(self: MaskedTensor, other: Any) -> Any:
-        return self.__array_ufunc__(ufunc, "__call__", *((other, self) if reflected else (self, other)))
-
-    operate.__name__ = f"__{'r' if reflected else ''}{name}__"
-    setattr(MaskedTensor, operate.__name__, operate)
-
-
-def _in_place(name: str, ufunc: Any) -> None:
-    def operate(self: MaskedTensor, other: Any) -> MaskedTensor:
-        found = self.__array_ufunc__(ufunc, "__call__", self, other)
-        self.data[...] = np.where(found.mask, self.data, found.data)
-        self._mask[...] = found.mask
-        return self
-
-    operate.__name__ = f"__i{name}__"
-    setattr(MaskedTensor, operate.__name__, operate)
-
-
-for _name, _ufunc in {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power,
-    "floordiv": np.floor_divide, "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}.items():  # fmt: skip
-    _operator(_name, _ufunc, False)
-    _operator(_name, _ufunc, True)
-    if _ufunc is not np.matmul:
-        _in_place(_name, _ufunc)
-for _name, _ufunc in {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}.items():  # fmt: skip
-    _operator(_name, _ufunc, False)
-MaskedTensor.__hash__ = None  # type: ignore[assignment]  # as of arrays, which compare by elements
-
+define_operators(
+    MaskedTensor, ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "matmul", "and", "or", "xor")
+)
 
 # NumPy's own functions that heed masks, and those that ignore them: of these, some give masked arrays.
 KEEPING: Final = frozenset(

@@ -14,7 +14,7 @@ from ..tensor.tensor import Tensor
 
 
 class MaskedElements:
-    """The values of a tensor, some of which are masked.
+    """A tensor with a mask that marks invalid elements.
 
     Arguments:
         data: the values.
@@ -89,7 +89,7 @@ class MaskedElements:
 
     @property
     def sharedmask(self) -> bool:
-        """Whether other arrays have the same mask."""
+        """Whether the mask is shared with other arrays."""
         return self._is_shared
 
     @property
@@ -131,7 +131,7 @@ class MaskedElements:
         return self
 
     def soften_mask(self) -> Self:
-        """Let assignments unmask values, which is the default."""
+        """Allow assignments to unmask elements; this is the default."""
         self.hardmask = False
         return self
 

@@ -12,6 +12,7 @@ from ..operators.numpy_api.conversion import as_argument, carries_history, plain
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .array_types import ndarray
+from .operator_methods import define_operators
 
 # NumPy's functions that return arrays for matrices, and those that call the method of the same name.
 ARRAYS: Final = frozenset({
@@ -223,7 +224,7 @@ class matrix:
         return _of(np.dot(as_operand(as_argument(other)), self.data))
 
     def __imul__(self, other: Any) -> Any:
-        self.data[...] = (self * other).data
+        self._assign(self * other)
         return self
 
     def __pow__(self, power: Any) -> matrix:
@@ -241,6 +242,9 @@ class matrix:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         found = getattr(ufunc, method)(*map(_values, inputs), **{key: _values(each) for key, each in kwargs.items()})
         return tuple(map(_of, found)) if isinstance(found, tuple) else _of(found)
+
+    def _assign(self, found: Any) -> None:
+        self.data[...] = _values(found)
 
     def __array_function__(self, function: Callable[..., Any], kinds: Any, args: Any, kwargs: Any) -> Any:
         name: str = function.__name__
@@ -304,36 +308,7 @@ for _name in ("sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "
     _reduction(_name)
 
 
-def _operator(name: str, ufunc: Any, reflected: bool) -> None:
-    def operate(self: matrix, other: Any) -> Any:
-        values = (_values(other), self.data) if reflected else (self.data, _values(other))
-        return _of(ufunc(*values))
-
-    operate.__name__ = f"__{'r' if reflected else ''}{name}__"
-    setattr(matrix, operate.__name__, operate)
-
-
-def _in_place(name: str, ufunc: Any) -> None:
-    def operate(self: matrix, other: Any) -> matrix:
-        self.data[...] = ufunc(self.data, _values(other))
-        return self
-
-    setattr(matrix, f"__i{name}__", operate)
-
-
-for _name, _ufunc in {
-    "add": np.add, "sub": np.subtract, "truediv": np.true_divide, "floordiv": np.floor_divide, "mod": np.remainder,
-    "matmul": np.matmul,
-}.items():  # fmt: skip
-    _operator(_name, _ufunc, False)
-    _operator(_name, _ufunc, True)
-    if _ufunc is not np.matmul:
-        _in_place(_name, _ufunc)
-for _name, _ufunc in {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}.items():  # fmt: skip
-    _operator(_name, _ufunc, False)
-matrix.__hash__ = None  # type: ignore[assignment]  # as of arrays, which compare by elements
+define_operators(matrix, ("add", "sub", "truediv", "floordiv", "mod", "matmul"))
 
 
 def asmatrix(data: Any, dtype: Any = None) -> matrix:

@@ -60,7 +60,7 @@ class ThroughPoints:
         self.coefficients = coefficients
 
     def _of_repeated(self, plain: Any, values: Any) -> Any:
-        """Return the coefficients for points of which some are equal."""
+        """Return the coefficients if some points are repeated."""
         raise ValueError("Elements of `xi` must differ from each other.")
 
     def __call__(self, x: Any) -> Any:

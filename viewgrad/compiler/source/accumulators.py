@@ -87,7 +87,7 @@ class _Accumulators:
         return before, after
 
     def reorder(self, loop: Any) -> None:
-        """Let the terms that a loop adds to the adjoint of a number be added in any order."""
+        """Allow the terms that a loop adds to a scalar adjoint to be reordered."""
         found: dict[str, list[ir.Let] | None] = {}
         for stmt in ir.statements([loop]):
             names = {node.name for expr in ir.expressions_of(stmt) for node in ir.nodes(expr)

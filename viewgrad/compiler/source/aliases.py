@@ -113,7 +113,7 @@ def line_of_write(
 
 @attrs.frozen
 class _State:
-    """What is known of arrays between two statements.
+    """The facts about arrays that hold between two statements.
 
     Attributes:
         cells: by variable, the arrays that it may hold.
@@ -190,7 +190,7 @@ class _Copies:
 
 
 def _copied_variable(stmt: Any) -> Var | None:
-    """Return the variable of which a statement makes a copy; None if that is an expression."""
+    """Return the variable that a statement copies; None if it copies an expression."""
     value = getattr(stmt, "value", None)
     source = value.args[0] if isinstance(value, Call) and value.name == "copy" else None
     return source if isinstance(source, Var) else None

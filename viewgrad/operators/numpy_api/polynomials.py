@@ -132,7 +132,7 @@ def roots(p: Any) -> Any:
     if not places.size:
         return _zeros(0, p)
     trailing = p.size - int(places[-1]) - 1
-    # A single root of 0 moves with the last coefficient, and so do the others.
+    # All roots depend on the last coefficient, including a single root at 0.
     is_kept = trailing == 1 and carries_history(p)
     p = p[int(places[0]) : int(places[-1]) + 1 + is_kept]
     p = p if p.dtype.kind in "fc" else p.astype(float)

@@ -34,7 +34,7 @@ def _surroundings(
         shape[dim] = extent
     for dim, way in zip(dims, each_of(mode, len(dims))):
         ways[dim] = way
-    # So are the origins if `axes` has all dimensions.
+    # SciPy also assigns origins in sorted order if `axes` lists all dimensions.
     for dim, shift in zip(dims if is_ordered or len(dims) < image.ndim else sorted(dims), each_of(origin, len(dims))):
         shifts[dim] = shift
     windows = windows_around(image, tuple(shape), ways, cval, shifts)

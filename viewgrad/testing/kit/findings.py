@@ -40,7 +40,7 @@ class Stop(Exception):
 
 @attrs.define(eq=False)
 class Findings:
-    """What a check has found so far.
+    """The results of a check in progress.
 
     Arguments:
         subject: the operator.

@@ -1,7 +1,7 @@
 """Dicts and sets whose keys are computed, written as hash tables, which are inlined.
 
-The keys stand in a list, in the order of their insertion, and so do the values of a dict. The table is an array: each
-of its cells holds the position of a key, or -1. A key belongs to the cell that its slot names, or to one of those
+Keys, and the values of a dict, are kept in lists in order of insertion. The table is an array: each of its cells holds
+the position of a key, or -1. A key belongs to the cell that its slot names, or to one of those
 behind it without a free cell between (linear probing). The table has twice as many cells as there is room for keys.
 """
 

@@ -163,30 +163,28 @@ class StatementReader(CallReader):
             row = item_of_list(self.out, items, index)
             self.update(row, (FULL,) * row.kind.ndim, name, self.value(scope, stmt.value), stmt)
             return
-        before = self.copied(item_of_list(self.out, items, index))
+        new = self.updated_item(scope, self.copied(item_of_list(self.out, items, index)), name, stmt)
+        if new is not None:
+            set_item(self.out, items, index, new)
+
+    def updated_item(self, scope: Scope, before: Any, name: str | None, stmt: ast.AugAssign) -> Any:
+        """Return the new value of an item by an augmented assignment; None if that extends a list in place."""
         if isinstance(getattr(as_expr(before), "kind", None), Arr):
             raise self.out.refused("an array that is in a list is written to", stmt)
         value = self.value(scope, stmt.value)
         if isinstance(before, Ref) and name == "add":
             self.extend(before, value, stmt)
-            return
-        set_item(self.out, items, index, arithmetic(self.out, name, before, value) if name else self.matmul(
-            before, value))
+            return None
+        return arithmetic(self.out, name, before, value) if name else self.matmul(before, value)
 
     def update_hashed(
         self, scope: Scope, items: RecordValue, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
     ) -> None:
         """Read an augmented assignment to an item of a dict whose keys are computed."""
         key = self.copied(self.value(scope, target.slice))
-        before = self.copied(self.item_of_hashed(items, key, target))
-        if isinstance(getattr(as_expr(before), "kind", None), Arr):
-            raise self.out.refused("an array that is in a list is written to", stmt)
-        value = self.value(scope, stmt.value)
-        if isinstance(before, Ref) and name == "add":
-            self.extend(before, value, stmt)
-            return
-        new = arithmetic(self.out, name, before, value) if name else self.matmul(before, value)
-        self.set_hashed(items, key, new, target)
+        new = self.updated_item(scope, self.copied(self.item_of_hashed(items, key, target)), name, stmt)
+        if new is not None:
+            self.set_hashed(items, key, new, target)
 
     def updated_array(self, scope: Scope, items: TupleValue, index: Any, name: str | None, stmt: ast.AugAssign) -> bool:
         """Read an augmented assignment to an array in a list, which is written to; return whether it is one."""

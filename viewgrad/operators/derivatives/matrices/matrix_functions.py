@@ -159,11 +159,15 @@ def cond(self: Any, p: Any = None) -> Any:
         largest, smallest = values[..., 0], values[..., -1]
         found = smallest / largest if p == -2 else largest / smallest
     else:
-        # The mask of singular matrices, which have no inverse, would be fixed in a trace.
-        singular = observed() is None and np.isinf(np.linalg.cond(plain(self), p))
-        regular: Any = np.where(np.expand_dims(singular, (-2, -1)), np.eye(self.shape[-1], dtype=self.dtype), self)
-        found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(regular.inv(), p, (-2, -1))
-        found = np.where(singular, math.inf, found)
+        norm = np.linalg.norm(self, p, (-2, -1))
+        try:
+            found = norm * np.linalg.norm(self.inv(), p, (-2, -1))
+        except np.linalg.LinAlgError:
+            if observed() is not None:  # the mask of singular matrices would be fixed in a trace
+                raise
+            singular = np.isinf(np.linalg.cond(plain(self), p))
+            regular: Any = np.where(np.expand_dims(singular, (-2, -1)), np.eye(self.shape[-1], dtype=self.dtype), self)
+            found = np.where(singular, math.inf, norm * np.linalg.norm(regular.inv(), p, (-2, -1)))
     endless = np.isnan(found) & ~np.isnan(self).any((-2, -1))
     return np.where(endless, math.inf, found).astype(found.dtype, copy=False)[()]
 
