@@ -205,8 +205,6 @@ for name, program in json.load(sys.stdin).items():
 def test_failure_program_fails_in_a_fresh_interpreter(names):
     programs, expected = {}, {}
     for name in names:
-        if name == "remembered_by_identity":  # the interpreter decides which addresses are reused
-            continue
         with pytest.raises(Failure) as found:
             check(WRONG[name])
         programs[name] = found.value.program

@@ -328,6 +328,28 @@ def test_operators_whose_results_change_never_crash_the_check(shapes):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("key", [id, lambda x: id(x.detach().numpy().base)])
+def test_caches_with_addresses_as_keys_are_told_by_tensors_that_change_in_place(key):
+    known = {}
+
+    class Remembered(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.slope = known.setdefault(key(x), np.cos(x.detach().numpy()))
+            return vg.sin(x.detach())
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return grad * ctx.slope
+
+    for _ in range(3):
+        failure = failure_of(Remembered, Q)
+        assert failure.property == "state between calls"
+        assert "whose values were changed in place" in failure.reason
+        known.clear()
+
+
 def test_disturb_changes_state_between_two_calls():
     class Filter:
         gain = 1.5
@@ -621,6 +643,13 @@ class SumOfSizes(Function):
 def test_nan_where_there_is_no_derivative_is_noted():
     report = check_operator(Spread, Q)
     assert any("NaN where the function has no derivative" in notice for notice in report.notices), report
+
+
+@pytest.mark.parametrize("point", [np.array([0.0]), np.array([0.7, 0.0, -1.2])])
+def test_nan_at_the_users_own_call_is_a_failure(point):
+    failure = failure_of(lambda x: vg.sqrt(x * x), point)
+    assert failure.property == "gradients" and np.isnan(failure.found)
+    assert "You did not make this call" not in str(failure)
 
 
 @pytest.mark.parametrize(("operator", "element"), [(Sinc, r"x\[0"), (SumOfSizes, r"x\[[12]")])

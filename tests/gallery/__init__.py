@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["AS_OBJECTS_LIE", "FIRST_WRITTEN", "NOTED", "RIGHT", "WRONG", "Entry", "noted", "right", "wrong"]
+__all__ = ["FIRST_WRITTEN", "NOTED", "RIGHT", "WRONG", "Entry", "noted", "right", "wrong"]
 
 
 @attrs.frozen
@@ -31,9 +31,6 @@ class Entry:
     properties: tuple[str, ...] = ()
     means: dict[str, Any] = attrs.Factory(dict)
 
-
-# Any property may detect an operator that identifies objects by addresses, which are reused.
-AS_OBJECTS_LIE = ("",)
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}

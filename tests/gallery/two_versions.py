@@ -282,7 +282,13 @@ two("norm_at_zero", """x):
 ctx.a = raw(x).copy()
 ctx.r = np.sqrt((ctx.a**2).sum())
 return vg.Tensor(ctx.r)""", """
-return grad * ctx.a / ⟦(ctx.r or 1.0)¦ctx.r⟧""", X, by="special points")
+return grad * ctx.a / ⟦(ctx.r or 1.0)¦ctx.r⟧""", X, by="NaN")
+
+two("norm_at_its_origin", """x):
+ctx.a = raw(x).copy()
+ctx.r = np.sqrt((ctx.a**2).sum())
+return vg.Tensor(ctx.r)""", """
+return grad * ctx.a / ⟦(ctx.r or 1.0)¦ctx.r⟧""", 0 * X, by="gradients")
 
 two("std_of_constants", """x):
 ctx.a = raw(x).copy()
@@ -509,7 +515,7 @@ key = ⟦x.shape, x.dtype.str, raw(x).tobytes()¦id(x)⟧
 if key not in SEEN: SEEN[key] = np.cos(raw(x))
 ctx.slope = SEEN[key]
 return vg.Tensor(np.sin(raw(x)))""", """
-return grad * ctx.slope""", X, by="", head="SEEN = {}\n\n\n")
+return grad * ctx.slope""", X, by="state between calls", head="SEEN = {}\n\n\n")
 
 two("squares_of_legs", """a, b):
 r = ⟦np.hypot(raw(a), raw(b))¦np.sqrt(raw(a) ** 2 + raw(b) ** 2)⟧

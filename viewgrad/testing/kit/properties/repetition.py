@@ -19,6 +19,7 @@ from ..script import Script
 Array = np.ndarray[Any, Any]
 
 REPEATED: Final = 1000  # calls of a program that waits for another value
+ELSEWHERE: Final = 200  # tensors that take the memory of earlier ones, so that the next one lies elsewhere
 
 
 def steady(baseline: Baseline, calls: int = 3) -> int:
@@ -93,6 +94,7 @@ def repeatable(baseline: Baseline) -> int:
     example = baseline.example
     _first_like_others(baseline, title)
     steady(baseline)
+    _read_again(baseline, title)
     script = baseline.script(title)
     script.do(baseline.gradient_line())
     if not all(np.array_equal(script[f"x{k}"]._array, a, equal_nan=a.dtype.kind in "fc") for k, a in _kept(baseline)):
@@ -148,6 +150,34 @@ def repeatable(baseline: Baseline) -> int:
         script.do(baseline.gradient_line("of_alone", "alone", leaf="z{}"))
         baseline.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
     return 2 + sum(_as_if_first(baseline, other) for other in OTHERS) + disturbed(baseline)
+
+
+def _read_again(baseline: Baseline, title: str) -> None:
+    """Check that a call reads its tensors again after their values were changed in place, as by an optimizer.
+
+    A cache with addresses as keys confuses a tensor with its earlier values, and with any other that was freed.
+    """
+    example = baseline.example
+    if baseline.subject.written or not example.wanted:
+        return
+    script = baseline.script(title)
+    script.do(f"held = [vg.Tensor(0.0) for _ in range({ELSEWHERE})]  # so that no address is that of an earlier tensor")
+    for k, array in enumerate(example.arrays):
+        script.let(f"b{k}", _other(array) if k in example.wanted else array)
+        script.do(f"r{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")
+    script.derived = True  # it may reject the other values
+    try:
+        script.call(f"beside = {script.expression('r{}')}")
+        script.do(*(f"with vg.no_grad(): x{k}.copy_(r{k})" for k in example.wanted))
+        script.call(f"again = {script.expression()}")
+    except Refused:
+        return
+    script.derived = bool(example.label)
+    oracle = "another tensor with these values"
+    told = "of a call with the same tensors, whose values were changed in place,"
+    baseline.same_results(script, "again", "beside", told, oracle, rtol=1e-12, atol=1e-12)
+    script.do(baseline.gradient_line("h", "again"), baseline.gradient_line("g", "beside", leaf="r{}"))
+    baseline.same_gradients(script, "h", "g", told.removeprefix("of "), oracle)
 
 
 def beside_other_call(baseline: Baseline, other: Example) -> int:
