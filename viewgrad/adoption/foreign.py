@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.equality import is_same_array
 from ..tensor.tensor import Tensor, is_scalar
 from .counterparts import MISSING, counterpart, namespace
 
@@ -141,8 +142,7 @@ def _copied(part: Any) -> Any:
 
 def _is_same(kept: Any, part: Any) -> bool:
     if isinstance(part, np.ndarray):
-        is_array = isinstance(kept, np.ndarray) and kept.dtype == part.dtype and kept.shape == part.shape
-        return is_array and kept.tobytes() == part.tobytes()
+        return is_same_array(kept, part)
     if isinstance(part, (tuple, list)):
         return isinstance(kept, tuple) and len(kept) == len(part) and all(map(_is_same, kept, part))
     if isinstance(part, dict):

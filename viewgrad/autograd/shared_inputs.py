@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import OverlappingWriteError
+from ..tensor.equality import is_same_array
 from ..tensor.saved_windows import share_memory
 from ..tensor.tensor import Tensor
 
@@ -62,7 +63,7 @@ class Inputs:
         finally:
             _SHARING.reset(token)
         for (_, copy), old in zip(sharing, before, strict=True):
-            if copy._version if old is None else old.tobytes() != copy.tobytes():
+            if copy._version if old is None else not is_same_array(old, copy):
                 raise OverlappingWriteError(
                     f"the function writes to an argument of shape {copy.shape} that shares memory with another "
                     "argument. NumPy would change both; a transform gives the function a copy of each, so that they "

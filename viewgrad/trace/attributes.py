@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.equality import array_key, is_same_array
 from .types import Window
 
 LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
@@ -41,16 +42,10 @@ class Frozen:
 
     def __init__(self, array: Array) -> None:
         self.array = array
-        self._hash = hash((array.dtype, array.shape, array.tobytes()))
+        self._hash = hash(array_key(array))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is Frozen
-            and self._hash == other._hash
-            and self.array.dtype == other.array.dtype
-            and self.array.shape == other.array.shape
-            and self.array.tobytes() == other.array.tobytes()
-        )
+        return type(other) is Frozen and self._hash == other._hash and is_same_array(self.array, other.array)
 
     def __hash__(self) -> int:
         return self._hash
@@ -113,7 +108,7 @@ def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[
     return probe[tuple(items)].shape
 
 
-def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
+def full_or_constant(array: Array, garbage: bool) -> tuple[str, Any]:
     """Return the kind and the attributes of a node for the elements of an array."""
     if garbage:
         return "full", (array.shape, array.dtype.type(0).item(), array.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...func.tree import LEAF_TYPES, Structure, is_record
 from ...tensor.creation import from_numpy
+from ...tensor.equality import array_key
 from ...tensor.tensor import Tensor, as_scalar, from_array, is_scalar
 from ...trace.signature import layout_of
 
@@ -71,7 +72,7 @@ def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, s
     kinds: list[Any] = []
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, np.ndarray) and number in static:
-            kinds.append(("static", leaf.dtype, leaf.shape, leaf.tobytes(), layout_key(leaf)))
+            kinds.append(("static", *array_key(leaf), layout_key(leaf)))
         elif type(leaf) is Tensor:
             kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad, layout_key(leaf._array)))
             if is_scalar(leaf):
@@ -166,10 +167,10 @@ def _arrays(array: np.ndarray[Any, Any]) -> Taker:
 
 
 def _same_arrays(array: np.ndarray[Any, Any]) -> Taker:
-    elements, takes_alike = array.tobytes(), _arrays(array)
+    key, takes_alike = array_key(array), _arrays(array)
 
     def take(given: Any, leaves: list[Any]) -> bool:
-        return takes_alike(given, leaves) and given.tobytes() == elements
+        return takes_alike(given, leaves) and array_key(given) == key
 
     return take
 

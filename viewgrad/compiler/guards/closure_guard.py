@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.equality import is_same_array
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
 from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Captured, Unguarded, captured_values
@@ -222,8 +223,7 @@ def _same(before: Any, now: Any) -> bool:
         if type(before) is not tuple or before[0] is not now:
             return False
         kept, is_writeable = before[1:]
-        is_like = kept.shape == now.shape and kept.dtype == now.dtype and is_writeable == now.flags.writeable
-        return bool(is_like and kept.tobytes() == now.tobytes())
+        return is_writeable == now.flags.writeable and is_same_array(kept, now)
     if isinstance(now, KEYED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and _same_keys(before[1], now)
     if isinstance(now, COUNTED):

@@ -101,6 +101,12 @@ def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> No
         raise TypeError(f"{name}: a result of {dtype} cannot be written to out= of {out.dtype}")
 
 
+def check_cast(source: Any, target: Any, casting: Any, name: str) -> None:
+    """Raise if a rule of casting does not allow the conversion from one dtype to another."""
+    if not np.can_cast(source, target, casting):
+        raise TypeError(f"{name} cannot cast {source} to {np.dtype(target)} by the rule {casting!r}")
+
+
 def of_dtype(result: Any, dtype: Any) -> Any:
     """Return the result in the requested dtype; for small integers the operator may have widened it."""
     return result if dtype is None or result.dtype == np.dtype(dtype) else result.astype(dtype)
@@ -231,8 +237,7 @@ def _converted(operands: Any, dtype: Any, casting: Any, name: str) -> Any:
         return as_operand(operands).astype(dtype)
     tensors = [as_operand(item) for item in operands]
     for tensor in tensors:
-        if not np.can_cast(tensor.dtype, dtype, casting):
-            raise TypeError(f"{name} cannot cast {tensor.dtype} to {np.dtype(dtype)} by the rule {casting!r}")
+        check_cast(tensor.dtype, dtype, casting, name)
     return [tensor.astype(dtype) for tensor in tensors]
 
 

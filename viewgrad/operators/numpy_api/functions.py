@@ -19,7 +19,7 @@ from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import pattern_of, plain
 from ..operands import constant
-from .dispatch import require_tensor, ufunc_call
+from .dispatch import check_cast, require_tensor, ufunc_call
 
 where = OPERATORS["where"].function
 clip_ufunc: Any = np._core.umath.clip  # type: ignore[attr-defined]  # what the method clip of arrays calls
@@ -260,8 +260,8 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
         weak = np.result_type(dst.dtype, src) == dst.dtype
         src = constant(src, dst.dtype) if weak else src
     src = as_operand(src)
-    if not weak and not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
-        raise TypeError(f"np.copyto cannot cast {src.dtype} to {dst.dtype} by the rule {casting!r}")
+    if not weak:
+        check_cast(src.dtype, dst.dtype, casting, "np.copyto")
     if not isinstance(where, bool) and (mask := plain(where).dtype).kind != "b":
         raise TypeError(f"np.copyto takes a mask of bools, not of {mask}")
     if where is True:

@@ -24,7 +24,7 @@ from ...views import view_ops as views
 from .. import OPERATORS
 from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
-from .dispatch import of_dtype, write_out
+from .dispatch import check_cast, of_dtype, write_out
 from .ufuncs import argsort, sort
 
 # -- memory layout -----------------------------------------------------------------------------------------------------
@@ -104,8 +104,8 @@ def _astype(
     if isinstance(order, bool):
         order, copy = "K", order
     _in_columns(self, order)  # raises for unknown orders
-    if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
-        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to {casting!r}")
+    if casting != "unsafe":
+        check_cast(self.dtype, dtype, casting, "astype")
     return astyped(self, dtype, copy)
 
 

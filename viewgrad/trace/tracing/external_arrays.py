@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TraceError
+from ...tensor.equality import is_same_array
 from ...tensor.saved_windows import address_of
 from ..evaluate import in_row_order, run_node, window_of
 from ..graph import Value
@@ -36,8 +37,7 @@ def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
         return True
     if memory.elements is None:
         memory.elements = in_row_order(evaluated(memory.value))
-    held = window_of(memory.elements, window)
-    return bool(held.tobytes() == array.tobytes())
+    return is_same_array(window_of(memory.elements, window), array)
 
 
 def is_within(array: Array, whole: Array) -> bool:

@@ -1,0 +1,22 @@
+"""Equality of arrays as guards and caches need it: the same dtype, shape and elements, bit by bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def array_key(array: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
+    """Return a hashable key that only arrays with the same dtype, shape and elements share.
+
+    Elements are the same if their bits are: NaN equals itself, and 0.0 is not -0.0.
+    """
+    return array.dtype, array.shape, array.tobytes()
+
+
+def is_same_array(one: Any, other: Any) -> bool:
+    """Return whether two objects are arrays with the same dtype, shape and elements."""
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
