@@ -19,8 +19,9 @@ import numpy as np
 from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
+from ..guards.captured import Attributes
 from ..guards.closure_guard import ClosureGuard
-from ..guards.closure_walk import DISPATCHERS, LIBRARY, SIMPLE, Attributes, user_function
+from ..guards.closure_walk import DISPATCHERS, LIBRARY, SIMPLE, user_function
 from ..guards.libraries import is_library_value
 from .guarded_trace import GuardedTrace
 

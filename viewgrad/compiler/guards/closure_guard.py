@@ -20,7 +20,8 @@ import numpy as np
 from ...tensor.equality import is_same_array
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
-from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Attributes, Captured, Unguarded, captured_values
+from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Unguarded
+from .closure_walk import MAX_VALUES, SIMPLE, captured_values
 from .identity_checks import FEW, MOST_CHECKED, Place, identity_check
 
 COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
@@ -79,7 +80,7 @@ class ClosureGuard:
     @property
     def too_many(self) -> bool:
         """Return whether there is more captured state than is inspected."""
-        return len(self.seen) >= MOST
+        return len(self.seen) >= MAX_VALUES
 
     @property
     def has_iterators(self) -> bool:

@@ -14,11 +14,9 @@ import copy
 import copyreg
 import datetime
 import decimal
-import dis
 import functools
 import gc
 import importlib.util
-import itertools
 import logging
 import operator
 import os
@@ -29,24 +27,36 @@ import struct
 import sys
 import tempfile
 import threading
-import time
 import types
-import warnings
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.tracing.patching import PATCHED
+from .abstract_classes import AbstractClasses, registered
+from .captured import ATTRIBUTE, CALLED, CELL, FIXED, INDEX, ITEM, Attributes, Captured, Unguarded
+from .code_names import BARE_EXCEPT, CodeNames, names_in, package_of_globals
 from .impure_reads import DATES, MOMENTS, OF_SETTINGS, OUTSIDE, OWNERS
 from .libraries import is_immutable, is_library_class, is_library_function, is_library_module, why_impure
+from .settings import (
+    CATCHING,
+    content_of,
+    decimal_context,
+    form_of,
+    handlers_of,
+    print_options,
+    raising_settings,
+    time_zone,
+    value_in_context,
+)
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
-MOST: Final = 20_000  # values that are inspected
+MAX_VALUES: Final = 20_000  # values that are inspected
 MEMBERS: Final = "_member_map_"  # the attribute of an enumeration that its members are looked up in
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # not inspected
 BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of classes in C
@@ -88,94 +98,10 @@ PLAIN: Final = frozenset({
 })  # fmt: skip
 LIBRARY: Final = "<library>"  # the prefix of the paths of library attributes
 LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
-LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
-BARE: Final = "<except>"  # stands among the names of code for an `except` without a class
-TEXTS: Final = frozenset({"eval", "exec"})  # functions for which strings may name variables
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
-OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
-INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # instructions that may load the level of a relative import
-
-
-# The ways in which a value is looked up later: in a dict, a cell or a sequence, as an attribute, never,
-# or by a call.
-ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
-
-
-class Unguarded(str):
-    """A reason not to compile a function: it captures state that can change undetected."""
-
-
-class Attributes:
-    """The attributes of a module, class or function that the code mentions.
-
-    Arguments:
-        content: the attributes.
-        count: how many there were. If there are more or fewer now, the names are looked up again.
-    """
-
-    __slots__ = ("content", "count")
-
-    def __init__(self, content: Any, count: int) -> None:
-        self.content = content
-        self.count = count
-
-
-class Captured(NamedTuple):
-    """A value that a function captures.
-
-    Arguments:
-        path: how it is reached, for comparison.
-        value: the value.
-        how, owner, key: how it is looked up again.
-    """
-
-    path: str
-    value: Any
-    how: int = FIXED
-    owner: Any = None
-    key: Any = None
-
-    def now(self) -> Any:
-        """Return the current value."""
-        if self.how == ITEM:
-            return self.owner.get(self.key)
-        if self.how == CELL:
-            try:
-                return self.owner.cell_contents
-            except ValueError:
-                return None
-        if self.how == PLACE:
-            return self.owner[self.key] if self.key < len(self.owner) else None
-        if self.how == CALLED:
-            return self.owner(self.key)
-        return getattr(self.owner, self.key, None) if self.how == ATTRIBUTE else self.value
 
 
 NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Unguarded})
-
-
-class CodeNames(NamedTuple):
-    """The names that a code object, and those nested in it, use.
-
-    Arguments:
-        variables: names that are looked up in the module of the function.
-        names: names of attributes, and strings that could be such names.
-        imports: the level and the module name of each `import`.
-        attributes: pairs of a variable and an attribute of it, by name.
-    """
-
-    variables: tuple[str, ...]
-    names: tuple[str, ...]
-    imports: tuple[tuple[int, str], ...]
-    attributes: frozenset[tuple[str, str]]
-
-    @property
-    def looks_up(self) -> bool:
-        """Return whether names of variables may be computed, or occur in a string."""
-        return not LOOKING_UP.isdisjoint(self.names)
-
-
-_named: Final = weakref.WeakKeyDictionary[types.CodeType, CodeNames]()
 
 
 def captured_values(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Captured]:
@@ -235,7 +161,7 @@ class Walk:
 
     def values(self) -> Iterator[Captured]:
         """Yield the captured values one after the other."""
-        for _ in range(MOST):
+        for _ in range(MAX_VALUES):
             if not self.waiting:
                 self._look_up_names()
                 if not self.waiting and not self.is_asked:
@@ -262,7 +188,7 @@ class Walk:
             self.add(Captured("logging.loggers", logging.root.manager.loggerDict))
         if {id(copy), id(copy.copy), id(copy.deepcopy), id(pickle)} & self.opened.keys():
             self.add(Captured("copyreg.dispatch_table", copyreg.dispatch_table))
-        if BARE in names:
+        if BARE_EXCEPT in names:
             self.add(Captured("warnings.filters", raising_settings(None), CALLED, raising_settings))
         if "getLevelName" in names:
             self.add(Captured("logging.levels", vars(logging)["_levelToName"]))
@@ -405,7 +331,7 @@ class Walk:
             self.add(*(Captured(f"{path}[{key!r}]", inner, ITEM, value, key) for key, inner in items))
             self._elements(path, [key for key, _ in items])
         elif isinstance(value, (list, tuple, deque)):
-            self.add(*(Captured(f"{path}[{n}]", inner, PLACE, value, n) for n, inner in enumerate(value)))
+            self.add(*(Captured(f"{path}[{n}]", inner, INDEX, value, n) for n, inner in enumerate(value)))
         elif isinstance(value, (set, frozenset)):
             self._elements(path, list(value))
         elif isinstance(value, np.ndarray):
@@ -455,7 +381,7 @@ class Walk:
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
             if getattr(function, key) is not None:
                 self.add(Captured(path + "." + key, getattr(function, key), ATTRIBUTE, function, key))
-        named = _named_by(code)
+        named = names_in(code)
         self.names.update(dict.fromkeys(named.names))
         self.attributes.update([name for _, name in named.attributes])
         self.add(*(
@@ -478,7 +404,7 @@ class Walk:
         for level, name in named.imports:
             if level:
                 try:
-                    name = importlib.util.resolve_name("." * level + name, _package_of_globals(variables))
+                    name = importlib.util.resolve_name("." * level + name, package_of_globals(variables))
                 except ImportError:  # the import fails, too
                     continue
             if name in sys.modules:
@@ -579,120 +505,6 @@ class Walk:
         return True
 
 
-try:
-    from _abc import _get_dump as _abc_dump  # type: ignore[import-not-found]
-except ImportError:  # the implementation in Python
-
-    def _abc_dump(kind: Any) -> Any:
-        return (kind._abc_registry.data,)
-
-
-try:  # the object that holds NumPy's print options, replaced at each change
-    from numpy._core.printoptions import format_options
-
-    def print_options(_: Any) -> Any:
-        """Return NumPy's print options."""
-        return format_options.get()
-except ImportError:
-
-    def print_options(_: Any) -> Any:
-        """Return NumPy's print options as a string."""
-        return repr(np.get_printoptions())
-
-
-def decimal_context(_: Any) -> str:
-    """Return the settings of a decimal context, without the flags."""
-    context = decimal.getcontext()
-    traps = [kind.__name__ for kind, is_trapped in context.traps.items() if is_trapped]
-    return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp} {traps}"
-
-
-def time_zone(_: Any) -> str:
-    """Return the time zone of the process."""
-    return f"{time.timezone} {time.altzone} {time.tzname} {os.environ.get('TZ')}"
-
-
-def handlers_of(logger: logging.Logger) -> str:
-    """Return what a logger does with messages, besides their levels."""
-    return f"{[id(each) for each in logger.handlers]} {[id(each) for each in logger.filters]} {logger.propagate}"
-
-
-def form_of(tensor: Tensor) -> str:
-    """Return the shape and the dtype of a tensor."""
-    return f"{tensor.shape} {tensor.dtype}"
-
-
-def value_in_context(variable: contextvars.ContextVar[Any]) -> Any:
-    """Return the value of a variable of the context, or its default; `EMPTY` without one."""
-    try:
-        return variable.get()
-    except LookupError:
-        return EMPTY
-
-
-def content_of(cell: types.CellType) -> Any:
-    """Return the content of a cell; `EMPTY` for an empty cell."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return EMPTY
-
-
-EMPTY: Final = "<empty>"
-# Numbers of classes, which are not used again as addresses are.
-_numbers: Final = weakref.WeakKeyDictionary[type, int]()
-_next_number: Final = itertools.count()
-
-
-class AbstractClasses:
-    """Abstract classes.
-
-    Attributes:
-        kinds: the classes.
-        token: the token of the state in which the registrations were read.
-        found: what they were.
-    """
-
-    __slots__ = ("found", "kinds", "token")
-
-    def __init__(self) -> None:
-        self.kinds: list[abc.ABCMeta] = []
-        self.token: object = None
-        self.found = ""
-
-
-def registered(classes: AbstractClasses) -> str:
-    """Return the classes that are registered with abstract classes, or with those derived from them."""
-    token = abc.get_cache_token()
-    if classes.token != token:
-        found: set[type] = set()
-        for kind in classes.kinds:
-            _add_registered(kind, found)
-        numbers = sorted(_numbers.setdefault(each, next(_next_number)) for each in found)
-        classes.token, classes.found = token, str(numbers)
-    return classes.found
-
-
-def _add_registered(kind: abc.ABCMeta, found: set[type]) -> None:
-    registry = [each() for each in _abc_dump(kind)[0]]
-    found.update([each for each in registry if each is not None])
-    for each in (*registry, *kind.__subclasses__()):
-        if isinstance(each, abc.ABCMeta):
-            _add_registered(each, found)
-
-
-# Exception classes, besides warnings, that are raised only under certain settings.
-CATCHING: Final = (BaseException, Exception, ArithmeticError, FloatingPointError)
-
-
-def raising_settings(_: Any) -> str:
-    """Return the settings by which warnings, and what NumPy notices about numbers, become exceptions."""
-    filters: list[Any] = list(warnings.filters)
-    while filters and filters[-1][0] != "error":  # filters after the last "error" raise no exceptions
-        filters.pop()
-    return f"{[(each[0] == 'error', *each[1:]) for each in filters]} {np.geterr()}"
-
-
 def _is_opaque(value: Any, kind: type) -> bool:
     """Return whether an object holds state that is inaccessible from Python."""
     packages = [_package(each.__module__) for each in kind.__mro__]
@@ -708,57 +520,3 @@ def _package(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
-def _package_of_globals(variables: dict[str, Any]) -> str:
-    """Return the package that the relative imports of a module's functions begin at, as `__import__` finds it."""
-    package = variables.get("__package__")
-    if package is None:
-        package = getattr(variables.get("__spec__"), "parent", None)
-    if package is None:
-        package = variables.get("__name__", "")
-        if "__path__" not in variables:
-            package = package.rpartition(".")[0]
-    return str(package)
-
-
-def _named_by(code: types.CodeType) -> CodeNames:
-    """Return the names in a code object and in those inside it."""
-    found = _named.get(code)
-    if found is None:
-        variables: dict[str, None] = {}
-        names = dict.fromkeys(code.co_names)
-        imports: dict[tuple[int, str], None] = {}
-        attributes: set[tuple[str, str]] = set()
-        variable = ""  # the name of the variable that the last instruction has loaded
-        level = 0
-        before = ""  # the name of the last instruction
-        for each in dis.get_instructions(code):
-            if each.opname == "POP_TOP" and before == "PUSH_EXC_INFO":
-                names[BARE] = None
-            before = each.opname
-            if each.opname in OF_MODULES:
-                variables[str(each.argval)] = None
-            elif each.opname == "IMPORT_NAME":
-                imports[level, str(each.argval)] = None
-            elif isinstance(each.argval, int) and each.opname in INTEGERS:
-                level = each.argval
-            if each.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
-                attributes.add((variable, str(each.argval)))
-            elif each.opname.startswith("FORMAT_"):
-                names["FORMAT"] = None
-            if each.opname not in ("CACHE", "NOP"):
-                variable = str(each.argval) if each.opname.startswith("LOAD_") else ""
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                inner = _named_by(constant)
-                variables.update(dict.fromkeys(inner.variables))
-                names.update(dict.fromkeys(inner.names))
-                imports.update(dict.fromkeys(inner.imports))
-                attributes |= inner.attributes
-            elif isinstance(constant, str) and constant.isidentifier():
-                names[constant] = None
-            elif isinstance(constant, str) and re.search("%[-0-9.]*[sra]", constant):
-                names["FORMAT"] = None
-            elif isinstance(constant, str) and not TEXTS.isdisjoint(names):
-                names.update(dict.fromkeys(re.findall(r"[^\W\d]\w*", constant)))
-        found = _named[code] = CodeNames(tuple(variables), tuple(names), tuple(imports), frozenset(attributes))
-    return found

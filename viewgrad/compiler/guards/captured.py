@@ -1,0 +1,59 @@
+"""Captured values, and how each is looked up again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# The ways in which a value is looked up later: in a dict, a cell or a sequence, as an attribute, never,
+# or by a call.
+ITEM, CELL, INDEX, ATTRIBUTE, FIXED, CALLED = range(6)
+
+
+class Captured(NamedTuple):
+    """A value that a function captures.
+
+    Arguments:
+        path: how it is reached, for comparison.
+        value: the value.
+        how, owner, key: how it is looked up again.
+    """
+
+    path: str
+    value: Any
+    how: int = FIXED
+    owner: Any = None
+    key: Any = None
+
+    def now(self) -> Any:
+        """Return the current value."""
+        if self.how == ITEM:
+            return self.owner.get(self.key)
+        if self.how == CELL:
+            try:
+                return self.owner.cell_contents
+            except ValueError:
+                return None
+        if self.how == INDEX:
+            return self.owner[self.key] if self.key < len(self.owner) else None
+        if self.how == CALLED:
+            return self.owner(self.key)
+        return getattr(self.owner, self.key, None) if self.how == ATTRIBUTE else self.value
+
+
+class Attributes:
+    """The attributes of a module, class or function that the code mentions.
+
+    Arguments:
+        content: the attributes.
+        count: how many there were. If there are more or fewer now, the names are looked up again.
+    """
+
+    __slots__ = ("content", "count")
+
+    def __init__(self, content: Any, count: int) -> None:
+        self.content = content
+        self.count = count
+
+
+class Unguarded(str):
+    """A reason not to compile a function: it captures state that can change undetected."""
