@@ -144,8 +144,61 @@ def _in_single(found: Any) -> Any:
     return found.astype(np.complex64 if found.dtype.kind == "c" else np.float32)
 
 
+class Accepted:
+    """The forms of calls that SciPy's functions accepted, so that they need not run again for their errors.
+
+    The form of a call consists of the shapes and dtypes of its arrays, and the values of all other arguments. Errors
+    depend on it alone if the arrays have ordinary values: finite ones that are not all equal.
+    """
+
+    MOST: Final = 256
+
+    def __init__(self) -> None:
+        self._forms: set[Any] = set()
+
+    def has(self, form: Any) -> bool:
+        """Return whether a call of this form was accepted."""
+        return form is not None and form in self._forms
+
+    def add(self, form: Any) -> None:
+        """Remember the form of a call, unless it is None."""
+        if form is None:
+            return
+        if len(self._forms) >= self.MOST:
+            self._forms = set()
+        self._forms.add(form)
+
+
+def form_of(value: Any) -> Any:
+    """Return the form of an argument, which can be compared and hashed, or None if it has none; see `Accepted`."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        return value.shape, value.dtype.char
+    if isinstance(value, (tuple, list)):
+        forms = tuple(map(form_of, value)) if len(value) < 16 else (None,)
+        return None if None in forms else (type(value), forms)
+    if isinstance(value, dict):
+        return form_of(tuple(value.items()))
+    return (type(value), value) if value is None or isinstance(value, (str, int, float, bool, np.generic)) else None
+
+
+def arrays_in(args: Iterable[Any]) -> list[Any]:
+    """Return the plain values of arguments that are arrays or tensors."""
+    return [plain_values(each) for each in args if isinstance(each, (Tensor, np.ndarray))]
+
+
+def has_ordinary_values(array: Any) -> bool:
+    """Return whether an array is real, and along its last dimension its values are finite and differ clearly."""
+    if array.dtype.char not in "df" or not array.size:
+        return False
+    if not array.ndim:
+        return bool(np.isfinite(array))
+    low, high = array.min(-1), array.max(-1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool((high - low > 1e-6 * np.maximum(np.abs(low), np.abs(high))).all())
+
+
 def maker(
-    module: ModuleType, made: dict[str, Any], *, is_checked: bool = False
+    module: ModuleType, made: dict[str, Any], *, is_checked: bool = False, accepted: Accepted | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
@@ -155,6 +208,7 @@ def maker(
         module: SciPy's.
         made: the dict that receives the counterparts, by name.
         is_checked: whether SciPy's functions run first for their errors, as cheap ones may.
+        accepted: the calls that need no such check; for functions whose errors do not depend on ordinary values.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,7 +232,11 @@ def maker(
             if not carries_history(args) and not carries_history(kwargs) and further.isdisjoint(kwargs):
                 return of_plain(scipys, *args, **kwargs)
             if is_checked and further.isdisjoint(kwargs) and not any(map(callable, kwargs.values())):
-                scipys_result(scipys, args, kwargs)
+                form = accepted and form_of((name, args, kwargs))
+                if accepted is None or not (accepted.has(form) and all(map(has_ordinary_values, arrays_in(args)))):
+                    scipys_result(scipys, args, kwargs)
+                    if accepted is not None:
+                        accepted.add(form)
             given = {key: value for key, value in kwargs.items() if key not in IDLE}
             unknown = [] if takes_all else sorted(given.keys() - known.keys())
             if unknown:
@@ -189,7 +247,9 @@ def maker(
             result = composed(name, function, args, given)
             if ufunc is None or observed() is not None:
                 return result
-            return _at_edges(f"{module.__name__}.{name}", result, scipys_result(ufunc, args, {}))
+            with np.errstate(all="ignore"):
+                wanted = ufunc(*[plain_values(as_argument(each)) for each in args])
+            return _at_edges(f"{module.__name__}.{name}", result, wanted)
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = function.__doc__
@@ -199,15 +259,18 @@ def maker(
     return make
 
 
-def _at_edges(name: str, result: Any, expected: Any) -> Any:
+def _at_edges(name: str, result: Any, wanted: Any) -> Any:
     """Return a result with SciPy's values where these are infinite or NaN, as at poles and outside of the domain.
 
     Raises:
         UnsupportedFunctionError: if it differs elsewhere, so that the formula for tensors does not hold.
     """
-    found, wanted = plain_values(result), plain_values(expected)
-    close = 1e-4 if found.dtype in (np.float32, np.complex64) else 1e-6
+    found = plain_values(result)
+    close = 1e-4 if found.dtype.char in "fF" else 1e-6
     with np.errstate(invalid="ignore"):
+        # The usual case, at a quarter of the cost of `isclose`. Infinite values are close to all.
+        if (np.abs(found - wanted) <= 1e-10 + close * np.abs(wanted)).all() and np.isfinite(wanted).all():
+            return result
         other = ~np.isclose(found, wanted, rtol=close, atol=1e-10, equal_nan=True)
     if not np.any(other):
         return result

@@ -15,9 +15,12 @@ from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_h
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS
-from ..wrap import float_copy, numbers
+from ..wrap import double_copy, numbers
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
+# The location and scale of the standard form, which stand for parameters that are not given: no operation uses them.
+STANDARD_LOC: Final = 0.0
+STANDARD_SCALE: Final = 1.0
 Formula = Callable[..., Any]
 # Methods of SciPy's distributions in the standard form, which programs call for their speed.
 STANDARD: Final = frozenset(
@@ -80,7 +83,7 @@ class Distribution(NamedDistribution):
         if unknown or missing or len(args) > len(names):
             raise TypeError(f"{self.name} takes the parameters {', '.join(names)}")
         shapes = [numbers(given[name]) for name in self.shapes]
-        return shapes, numbers(given.get("loc", 0.0)), numbers(given.get("scale", 1.0))
+        return shapes, _given(given, "loc", STANDARD_LOC), _given(given, "scale", STANDARD_SCALE)
 
     def _valid(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
         """Return where parameters define a distribution, and the parameters: those of another distribution elsewhere.
@@ -89,8 +92,10 @@ class Distribution(NamedDistribution):
         """
         shapes, loc, scale = self._parameters(args, kwargs)
         plain = plain_values(shapes)
-        valid = self._has_shapes_and_loc(shapes, loc) & (plain_values(scale) > 0)
-        if np.all(valid):
+        valid = self._has_shapes_and_loc(plain, loc)
+        if scale is not STANDARD_SCALE:
+            valid = valid & (plain_values(scale) > 0)
+        if valid.all():
             return valid, shapes, loc, scale
         some = [np.broadcast_to(shape, valid.shape)[valid] for shape in plain]
         others = [values[0] if len(values) else math.nan for values in some]
@@ -99,7 +104,8 @@ class Distribution(NamedDistribution):
 
     def _has_shapes_and_loc(self, shapes: list[Any], loc: Any) -> Any:
         """Return where the parameters besides the scale define a distribution."""
-        return np.asarray(self.scipy._argcheck(*plain_values(shapes)), bool) & ~np.isnan(plain_values(loc))
+        valid = np.asarray(self.scipy._argcheck(*plain_values(shapes)), bool) if shapes else np.True_
+        return valid if loc is STANDARD_LOC else valid & ~np.isnan(plain_values(loc))
 
     def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
         if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
@@ -109,8 +115,10 @@ class Distribution(NamedDistribution):
 
         def evaluate(x: Any, *args: Any, **kwargs: Any) -> Any:
             valid, shapes, loc, scale = self._valid(args, kwargs)
-            x = float_copy(x)
-            return _where_valid(valid & ~np.isnan(plain_values(x)), formula((x - loc) / scale, shapes, scale))
+            x = double_copy(x)
+            z = x if loc is STANDARD_LOC else x - loc
+            z = z if scale is STANDARD_SCALE else z / scale
+            return _where_valid(valid & ~np.isnan(plain_values(x)), formula(z, shapes, scale))
 
         return composed(f"{self.name}.{method}", evaluate, (x, *args), kwargs)
 
@@ -119,22 +127,31 @@ class Distribution(NamedDistribution):
         return as_operand(np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))[()])
 
     def _log(self, z: Any, shapes: list[Any], scale: Any) -> Any:
+        found = self._standard_log(z, shapes)
+        return found if scale is STANDARD_SCALE else found - np.log(scale)
+
+    def _standard_log(self, z: Any, shapes: list[Any]) -> Any:
+        """Return the logarithm of the density of the standard form."""
         if self._is_interior(z):
-            return self._log_density(z, *shapes) - np.log(scale)
+            return self._log_density(z, *shapes)
         low, high = self._support(*shapes)
-        inside: Any = (z >= low) & (z <= high)
+        place = z
+        if observed() is None:
+            place, low, high = plain_values((z, low, high))
+        inside: Any = (place >= low) & (place <= high)
         outer: Any = -math.inf
         if self.discrete:
-            inside = inside & (z == np.floor(z))
-        elif observed() is None and np.any((z == low) | (z == high)):
-            # SciPy returns limits where the formulas are undefined.
-            found = np.asarray(self.scipy.logpdf(*plain_values((z, *shapes))))
-            inside, outer = inside & ~(((z == low) | (z == high)) & ~np.isfinite(found)), found
-        if observed() is None and np.all(inside):
-            return self._log_density(z, *shapes) - np.log(scale)
+            inside = inside & (place == np.floor(place))
+        elif observed() is None:
+            ends = (place == low) | (place == high)
+            if ends.any():
+                # SciPy returns limits where the formulas are undefined.
+                outer = np.asarray(self.scipy.logpdf(place, *plain_values(shapes)))
+                inside = inside & ~(ends & ~np.isfinite(outer))
+        if observed() is None and inside.all():
+            return self._log_density(z, *shapes)
         # If there is no density, neither the formula nor its gradient may be computed.
-        safe = self._log_density(np.where(inside, z, self._middle(low, high)), *shapes) - np.log(scale)
-        return np.where(inside, safe, outer)
+        return np.where(inside, self._log_density(np.where(inside, z, self._middle(low, high)), *shapes), outer)
 
     def _is_interior(self, z: Any) -> bool:
         """Return whether the support is all numbers, and these are not its ends, which are infinite."""
@@ -226,7 +243,7 @@ class Distribution(NamedDistribution):
 
         def find(q: Any, *args: Any, **kwargs: Any) -> Any:
             valid, shapes, loc, scale = self._valid(args, kwargs)
-            q = numbers(q)
+            q = double_copy(q)
             share = (plain_values(q) >= 0) & (plain_values(q) <= 1)
             valid, q = valid & share, q if np.all(share) else np.where(share, q, 0.5)
             z = formula(q if method == "ppf" else 1.0 - q, *shapes)
@@ -273,7 +290,7 @@ class Distribution(NamedDistribution):
         if self._entropy is None and carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.entropy", "it has no formula here; pass detach() of the parameters")
         standard = self._plain("entropy", *shapes) if self._entropy is None else self._entropy(*shapes)
-        return _in_common_shape(standard if self.discrete else standard + np.log(scale), valid)
+        return _in_common_shape(standard if self.discrete else standard + np.log(numbers(scale)), valid)
 
     def stats(self, *args: Any, moments: str = "mv", **kwargs: Any) -> Any:
         """Return the mean ("m"), the variance ("v"), or both."""
@@ -289,14 +306,14 @@ class Distribution(NamedDistribution):
         if not carries_history((args, kwargs)):
             return self._plain("mean", *args, **kwargs)
         valid, shapes, loc, scale = self._valid(args, kwargs)
-        return _in_common_shape(loc + scale * self._moment(0, "mean", shapes), valid)
+        return _in_common_shape(loc + numbers(scale) * self._moment(0, "mean", shapes), valid)
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """Return the variance."""
         if not carries_history((args, kwargs)):
             return self._plain("var", *args, **kwargs)
         valid, shapes, _, scale = self._valid(args, kwargs)
-        return _in_common_shape(scale * scale * self._moment(1, "var", shapes), valid)
+        return _in_common_shape(numbers(scale) * scale * self._moment(1, "var", shapes), valid)
 
     def std(self, *args: Any, **kwargs: Any) -> Any:
         """Return the standard deviation."""
@@ -321,10 +338,11 @@ class Distribution(NamedDistribution):
         shapes, loc, scale = self._parameters(args, kwargs)
         if carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass detach() of them")
-        if not np.all(self._has_shapes_and_loc(shapes, loc) & (plain_values(scale) >= 0)):
+        plain, width = plain_values(shapes), plain_values(scale)
+        if not np.all(self._has_shapes_and_loc(plain, loc) & (width >= 0)):
             raise ValueError(f"Domain error in arguments: they define no distribution {self.name}")
-        still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(scale)))
-        drawn = self.scipy.rvs(*plain_values(shapes), still, size=size, random_state=random_state)
+        still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(width)))
+        drawn = self.scipy.rvs(*plain, still, size=size, random_state=random_state)
         return loc + scale * as_tensors(np.asarray(drawn))
 
 
@@ -357,6 +375,10 @@ class Frozen:
             return method(*args, *self.args, **self.kwds, **kwargs)
 
         return call
+
+
+def _given(parameters: dict[str, Any], name: str, standard: float) -> Any:
+    return numbers(parameters[name]) if name in parameters else standard
 
 
 def _named(name: str) -> Any:

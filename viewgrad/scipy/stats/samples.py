@@ -13,7 +13,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import special
 from ..wrap import floating, numbers
-from .axis_policy import MADE, Outcome, made, statistic
+from .axis_policy import MADE, Outcome, made, made_by_form, statistic
 
 # The median of the absolute value, and the range between the quartiles, of a normal variable.
 QUARTILE: Final = 0.6744897501960817
@@ -30,13 +30,13 @@ def _central(x: Any, order: int) -> Any:
 # -- scores ------------------------------------------------------------------------------------------------------------
 
 
-@made
+@made_by_form
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return z-scores: the distances from the mean in standard deviations."""
     return MADE["zmap"](a, a, axis, ddof, nan_policy)
 
 
-@made
+@made_by_form
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return z-scores relative to the mean and standard deviation of other values."""
     scores, compare = floating(scores), floating(compare)
@@ -45,7 +45,7 @@ def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: st
     return (scores - compare.mean(axis, keepdims=True)) / compare.std(axis, ddof=ddof, keepdims=True)
 
 
-@made
+@made_by_form
 def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return geometric z-scores."""
     return MADE["zscore"](np.log(floating(a)), axis, ddof, nan_policy)
@@ -103,7 +103,7 @@ def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = 
     return Outcome({"mode": value, "count": count})
 
 
-@made
+@made_by_form
 def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
     """Return the trimmed mean."""
     a = floating(a)
@@ -114,7 +114,7 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
     return np.where(missing, np.nan, found) if missing.any() else found
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
     """Return the expectile of samples."""
     middle = plain_values(a).mean()
@@ -161,7 +161,7 @@ def sem(a: Any, ddof: int = 1) -> Any:
     return a.std(-1, ddof=ddof) / math.sqrt(_count(a))
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def gstd(a: Any, ddof: int = 1) -> Any:
     """Return the geometric standard deviation."""
     return np.exp(np.log(a).std(-1, ddof=ddof))
@@ -255,38 +255,38 @@ def _trimmed(a: Any, kept: Any, ddof: Any) -> tuple[Any, Any, Any]:
     return count, mean, (away * away).sum(-1) / (count - ddof)
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True)) -> Any:
     """Return the mean of the values within limits."""
     return _trimmed(a, _within(a, limits, inclusive), 0)[1]
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def tvar(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
     """Return the variance of the values within limits."""
     return _trimmed(a, _within(a, limits, inclusive), ddof)[2]
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def tstd(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
     """Return the standard deviation of the values within limits."""
     return np.sqrt(_trimmed(a, _within(a, limits, inclusive), ddof)[2])
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def tsem(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
     """Return the standard error of the mean of the values within limits."""
     count, _, variance = _trimmed(a, _within(a, limits, inclusive), ddof)
     return np.sqrt(variance / count)
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def tmin(a: Any, lowerlimit: Any = None, inclusive: bool = True) -> Any:
     """Return the minimum of the values above a limit."""
     return np.where(_within(a, (lowerlimit, None), (inclusive, True)), a, np.inf).min(-1)
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def tmax(a: Any, upperlimit: Any = None, inclusive: bool = True) -> Any:
     """Return the maximum of the values below a limit."""
     return np.where(_within(a, (None, upperlimit), (True, inclusive)), a, -np.inf).max(-1)
@@ -327,7 +327,7 @@ def circstd(samples: Any, high: Any = 2 * math.pi, low: Any = 0, *, normalize: b
     return found if normalize else found * (period / (2 * math.pi))
 
 
-@made
+@made_by_form
 def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) -> Any:
     """Return the mean direction of vectors, and the mean resultant length."""
     samples = np.moveaxis(floating(samples), axis, 0)
@@ -341,7 +341,7 @@ def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) ->
 # -- entropies ---------------------------------------------------------------------------------------------------------
 
 
-@made
+@made_by_form
 def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate",
             keepdims: bool = False) -> Any:  # fmt: skip
     """Return the entropy of a distribution, or its divergence from another."""
@@ -414,7 +414,7 @@ def _box_cox_likelihood(lmb: Any, data: Any) -> Any:
     return (power - 1) * logs.sum(0) - n / 2 * spread
 
 
-@made
+@made_by_form
 def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
     """Return the log-likelihood of the Box-Cox parameter."""
     data = floating(data)
@@ -431,7 +431,7 @@ def yeo_johnson(x: Any, power: Any) -> Any:
     return np.where(above, right, left)
 
 
-@made
+@made_by_form
 def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
     """Return the log-likelihood of the Yeo-Johnson parameter."""
     data, power = floating(data), numbers(lmb) * 1.0

@@ -13,7 +13,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import special
 from ..wrap import floating, make_constant, numbers
-from .axis_policy import MADE, Outcome, made, statistic
+from .axis_policy import MADE, Outcome, made, made_by_form, statistic
 
 TINY: Final = 1e-20
 
@@ -50,7 +50,7 @@ def _centred(x: Any) -> Any:
     return x - x.mean(-1, keepdims=True)
 
 
-@made
+@made_by_form
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
     """Return the correlation of two samples, and its p-value."""
     if method is not None:
@@ -65,7 +65,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
     return _tested(r, pvalue, correlation=r)
 
 
-@made
+@made_by_form
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     """Return a linear regression: slope, intercept, correlation, p-value and standard errors."""
     x, y = floating(x), floating(y)
@@ -127,7 +127,7 @@ def ttest_ind(a: Any, b: Any, *, equal_var: bool = True, alternative: str = "two
         return _student(a.mean(-1), _squares(a), n, b.mean(-1), _squares(b), m, equal_var, alternative)
 
 
-@made
+@made_by_form
 def ttest_ind_from_stats(
     mean1: Any, std1: Any, nobs1: Any, mean2: Any, std2: Any, nobs2: Any, equal_var: bool = True,
     alternative: str = "two-sided",
@@ -141,7 +141,7 @@ def ttest_ind_from_stats(
 # -- tests of several samples ------------------------------------------------------------------------------------------
 
 
-@statistic(0)
+@statistic(0, by_value=True)
 def f_oneway(samples: Any, equal_var: bool = True) -> Any:
     """Return the one-way analysis of variance."""
     if not equal_var:
@@ -280,7 +280,7 @@ def jarque_bera(x: Any) -> Any:
     return _tested(found, np.exp(-found / 2))
 
 
-@statistic(1)
+@statistic(1, by_value=True)
 def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None) -> Any:
     """Combine the p-values of independent tests."""
     n = pvalues.shape[-1]
