@@ -1,4 +1,4 @@
-"""Orthogonal polynomials of negative degrees: values are SciPy's, and gradients theirs."""
+"""Orthogonal polynomials of negative and of real degrees: values and derivatives are those of SciPy's functions."""
 
 import numpy as np
 import pytest
@@ -25,3 +25,50 @@ def test_negative_degrees(name):
         slope = (scipys(degree, place + step) - scipys(degree, place - step)) / (2 * step)
         if found.requires_grad and not np.isnan(slope).any():
             np.testing.assert_allclose(vg.autograd.grad(found.sum(), x)[0], slope, atol=1e-7)
+
+
+def slopes(function, values, step=1e-5):
+    """Return central differences of a function of numbers."""
+    found = []
+    for place in range(len(values)):
+        above, below = list(values), list(values)
+        above[place] += step
+        below[place] -= step
+        found.append((function(*above) - function(*below)) / (2 * step))
+    return found
+
+
+def gradients(function, values):
+    given = [vg.Tensor(float(value), requires_grad=True) for value in values]
+    return [float(each) for each in vg.autograd.grad(function(*given), given)]
+
+
+@pytest.mark.parametrize("parameters", [(-1.0, 3.0, 1.0, 0.95), (-2.0, -3.0, 1.5, 0.7), (1.5, -2.0, 0.5, -3.0)])
+def test_hypergeometric_series_that_end_have_derivatives_that_do_not(parameters):
+    expected = slopes(theirs.hyp2f1, parameters)
+    np.testing.assert_allclose(gradients(ours.hyp2f1, parameters), expected, rtol=1e-6, atol=1e-9)
+    second = slopes(lambda *given: np.array(gradients(ours.hyp2f1, given)), parameters)
+    tensors = [vg.Tensor(value, requires_grad=True) for value in parameters]
+    first = vg.autograd.grad(ours.hyp2f1(*tensors), tensors, create_graph=True)
+    for row, wanted in zip(first, second):
+        found = [float(each) for each in vg.autograd.grad(row, tensors, retain_graph=True)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("degree", [2.5, 3.0, 0.3])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("legendre", ()), ("sh_legendre", ()), ("chebyt", ()), ("chebyu", ()), ("gegenbauer", (0.7,)),
+        ("jacobi", (0.4, 1.2)),
+    ],
+)  # fmt: skip
+def test_gradients_with_respect_to_degrees(name, parameters, degree):
+    values = (degree, *parameters, 0.3)
+    scipys, counterpart = getattr(theirs, f"eval_{name}"), getattr(ours, f"eval_{name}")
+    np.testing.assert_allclose(gradients(counterpart, values), slopes(scipys, values), rtol=1e-6, atol=1e-8)
+
+
+def test_degrees_without_hypergeometric_series_are_refused():
+    with pytest.raises(vg.errors.UnsupportedFunctionError, match="degree"):
+        ours.eval_hermite(vg.Tensor(2.0, requires_grad=True), 0.3)

@@ -54,12 +54,17 @@ def _series(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 
 def _count(a: Any, b: Any, c: Any, z: Any) -> int:
-    term, total = np.ones(z.shape), np.ones(z.shape)
+    """Return the number of terms that the values and their derivatives need.
+
+    Where a factor a + n is 0 or nearly so, the terms vanish from there on, but not their derivatives, in which it is
+    missing: it counts as 1 in the bound on both.
+    """
+    bound, peak = np.ones(z.shape), np.ones(z.shape)
     for n in range(TERMS):
-        term = term * (a + n) * (b + n) / ((c + n) * (1 + n)) * z
-        total = total + term
+        upper = np.maximum(np.abs(a + n), 1.0) * np.maximum(np.abs(b + n), 1.0)
+        bound = bound * np.abs(upper / ((c + n) * (1 + n)) * z)
+        peak = np.maximum(peak, bound)
         # The derivatives of a term are larger than it by a factor that grows like the logarithm of n.
-        settled = np.abs(term) * (1 + np.log1p(n)) ** 2 <= 1e-18 * np.abs(total) * (1 - np.abs(z))
-        if n > 8 and settled.all():
+        if n > 8 and (bound * (1 + np.log1p(n)) ** 2 <= 1e-18 * peak * (1 - np.abs(z))).all():
             return n + 8
     raise lost("scipy.special.hyp2f1", f"its series has not converged after {TERMS} terms")

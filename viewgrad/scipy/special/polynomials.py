@@ -1,4 +1,4 @@
-"""Orthogonal polynomials and functions of Legendre, by their recurrences; degrees are whole numbers."""
+"""Orthogonal polynomials and functions of Legendre, by recurrences or, of any degree, hypergeometric series."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import scipy.special  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from ..wrap import maker, numbers
+from .hypergeometric import MADE as HYPERGEOMETRIC_MADE
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
@@ -43,6 +44,21 @@ FAMILIES: Final[dict[str, tuple[Step, Step]]] = {
     ),
     "jacobi": (lambda x, a, b: (a + 1) + (a + b + 2) * (x - 1) / 2, _jacobi),
 }  # fmt: skip
+_hyp2f1: Final = HYPERGEOMETRIC_MADE["hyp2f1"]
+# By name: the function of any real degree n, at (1 - x) / 2, with parameters. Source: DLMF, 18.5.7 to 18.5.11.
+HYPERGEOMETRIC: Final[dict[str, Step]] = {
+    "legendre": lambda n, z: _hyp2f1(-n, n + 1.0, 1.0, z),
+    "chebyt": lambda n, z: _hyp2f1(-n, n, 0.5, z),
+    "chebyu": lambda n, z: (n + 1.0) * _hyp2f1(-n, n + 2.0, 1.5, z),
+    "gegenbauer": lambda n, z, a: (
+        scipy.special.gamma(n + 2.0 * a) * scipy.special.rgamma(n + 1.0) * scipy.special.rgamma(2.0 * a)
+        * _hyp2f1(-n, n + 2.0 * a, a + 0.5, z)
+    ),
+    "jacobi": lambda n, z, a, b: (
+        scipy.special.gamma(n + a + 1.0) * scipy.special.rgamma(n + 1.0) * scipy.special.rgamma(a + 1.0)
+        * _hyp2f1(-n, n + a + b + 1.0, a + 1.0, z)
+    ),
+}  # fmt: skip
 # By name: the polynomial that it is, and the place at which.
 MOVED: Final[dict[str, tuple[str, Step]]] = {
     "sh_legendre": ("legendre", lambda x: 2 * x - 1),
@@ -69,12 +85,14 @@ def polynomial(name: str, degree: int, x: Any, *parameters: Any) -> Any:
 
 
 def _at(name: str, n: Any, x: Any, parameters: list[Any]) -> Any:
-    """Return polynomials of the degrees that are given, which may be an array."""
-    if carries_history(n):
-        raise lost(f"scipy.special.eval_{name}", "no gradient flows to the degree; pass its detach()")
+    """Return functions of the degrees that are given, which may be an array: polynomials for whole numbers."""
+    depends = carries_history(n)
     degrees = np.asarray(plain_values(numbers(n)))
-    if np.any(degrees != np.round(degrees)):
-        raise lost(f"scipy.special.eval_{name}", "for tensors with a history the degrees must be integers")
+    if depends or np.any(degrees != np.round(degrees)):
+        if name not in HYPERGEOMETRIC:
+            why = "no gradient flows to the degree; pass its detach()" if depends else "the degrees must be integers"
+            raise lost(f"scipy.special.eval_{name}", f"for tensors with a history {why}")
+        return HYPERGEOMETRIC[name](numbers(n) * 1.0, (1.0 - x) / 2.0, *parameters)
     if not degrees.ndim:
         return polynomial(name, int(degrees), x, *parameters)
     total: Any = 0.0
