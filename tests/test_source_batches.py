@@ -59,7 +59,7 @@ def test_batches_are_loops_over_examples(executor):
         found = c(x, alpha)
         assert_agree(found, rows_of(smoothed, count, (x, alpha), [0]), [x, alpha])
     assert nodes_of(found) == {"SourceExamplesBackward"}
-    entries = [entry for entries in c.compiled.tier.entries.values() for entry in entries]
+    entries = [entry for entries in c.compiled.tier.specializations.values() for entry in entries]
     assert [len(entry.programs) for entry in entries] == [1] and not entries[0].failures
 
 

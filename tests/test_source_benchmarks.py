@@ -42,7 +42,7 @@ def test_kernels_write_nothing_beyond_their_arrays(tape, uncompiled_kernels, mon
         arguments = draw(np.random.default_rng(n), n)
         compiled = vg.compile(function, executor="numba", check=False, specialize=False)
         vg.func.value_and_grad(compiled, tuple(range(len(arguments))))(*arguments)
-        ((entry,),) = compiled.tier.entries.values()
+        ((entry,),) = compiled.tier.specializations.values()
         assert entry.runs == 1 and not entry.failures, function.__name__
 
 

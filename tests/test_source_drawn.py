@@ -25,7 +25,7 @@ def check(seed, whole, executor, objects=False):
     compiled = vg.compile(program, executor=executor, check=False, specialize=False)
     wrong = differences(program, compiled, seed, LENGTHS)
     assert not wrong, f"{wrong}\n{text}"
-    (entries,) = compiled.tier.entries.values()
+    (entries,) = compiled.tier.specializations.values()
     assert len(entries) == 1
     assert "defect" not in entries[0].reason, f"{entries[0].reason}\n{text}"
     return entries[0].source is not None or "runs in a row" in entries[0].reason

@@ -121,7 +121,7 @@ def test_structured_arrays_are_read_at_each_call():
         space["TABLE"]["a"][0] = number
         both = [vg.func.value_and_grad(each)(*given) for each in (compiled, function)]
         np.testing.assert_allclose(both[0][1], both[1][1])
-    assert [len(entries) for entries in compiled.tier.entries.values()] == [1]
+    assert [len(entries) for entries in compiled.tier.specializations.values()] == [1]
     space["TABLE"] = np.array([(1.0, 2), (3.0, 1), (5.0, 0)], dtype=[("a", float), ("k", int)])
     both = [vg.func.value_and_grad(each)(*given) for each in (compiled, function)]
     np.testing.assert_allclose(both[0][1], both[1][1])

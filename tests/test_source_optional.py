@@ -144,7 +144,7 @@ def test_values_and_gradients(function, executor):
             for one, other in zip(found[1], expected[1], strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-11)
     assert "not compiled from its source" not in compiled.explain(), compiled.explain()
-    assert len([each for entries in compiled.tier.entries.values() for each in entries]) == 1
+    assert len([each for entries in compiled.tier.specializations.values() for each in entries]) == 1
 
 
 def test_functions_that_return_none_at_times_are_refused():

@@ -22,7 +22,7 @@ from viewgrad.compiler.source.string_codes import with_string_codes
 from viewgrad.compiler.source.sums import with_sums_of_expressions
 from viewgrad.compiler.source.unsigned_indices import with_unsigned_indices
 from viewgrad.compiler.source.values import NotSupported
-from viewgrad.compiler.source.verify import IRError, verified
+from viewgrad.compiler.source.verify_ir import IRError, verified
 
 
 def structured(text):

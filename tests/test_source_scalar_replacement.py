@@ -187,7 +187,7 @@ def check(seed, executor):
         np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9, err_msg=text)
         for one, other in zip(slopes, gradients):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1, np.abs(other).max()), err_msg=text)
-    (entries,) = compiled.tier.entries.values()
+    (entries,) = compiled.tier.specializations.values()
     failed = {reason for entry in entries for reason in entry.failures}
     assert failed <= ({"IndexError"} if "range(0," in text else set()), f"{failed}\n{text}"  # indices from the end
     return "_cell" in compiled.source()

@@ -16,7 +16,7 @@ LIMITS = (900.0, 6000.0, 100000.0)
 
 
 def program_of(c):
-    return next(program for entries in c.tier.entries.values() for entry in entries
+    return next(program for entries in c.tier.specializations.values() for entry in entries
                 for program in entry.programs.values())
 
 

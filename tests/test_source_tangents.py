@@ -124,7 +124,7 @@ def assert_same(found, expected, rtol=1e-9):
 def assert_by_source(c, programs):
     text = c.jvp.explain()
     assert "not compiled" not in text and "ran eagerly" not in text and "traced" not in text, text
-    found = [program for entries in c.jvp.tier.entries.values() for entry in entries
+    found = [program for entries in c.jvp.tier.specializations.values() for entry in entries
              for program in entry.programs.values()]
     assert len(found) == programs, text
 
@@ -200,7 +200,7 @@ def test_gradients_of_calls_are_differentiated_by_programs(case, executor):
     expected, _ = second(vg.adopt(f))
     for one, other in zip(found, expected):
         assert_same(0.0 if one is None else one, 0.0 if other is None else other, 1e-7)
-    program = next(p for es in c.tier.entries.values() for e in es for p in e.programs.values())
+    program = next(p for es in c.tier.specializations.values() for e in es for p in e.programs.values())
     assert program.second is not None and not program.checks_second
 
 

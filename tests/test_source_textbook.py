@@ -48,7 +48,7 @@ def close(found, expected, rtol=1e-8):
 
 
 def entries_of(tier):
-    return [entry for entries in tier.entries.values() for entry in entries]
+    return [entry for entries in tier.specializations.values() for entry in entries]
 
 
 def assert_by_source(c, kinds=None):

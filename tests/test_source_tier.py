@@ -22,11 +22,11 @@ def compiled(f, **options):
 
 
 def programs_of(c):
-    return [program for entries in c.tier.entries.values() for entry in entries for program in entry.programs.values()]
+    return [p for known in c.tier.specializations.values() for each in known for p in each.programs.values()]
 
 
 def is_taken(c):
-    return all(entry.source is not None for entries in c.tier.entries.values() for entry in entries)
+    return all(entry.source is not None for entries in c.tier.specializations.values() for entry in entries)
 
 
 def agree(f, arguments, executor, counts_from_end=False):
@@ -387,7 +387,7 @@ def test_shared_memory_is_left_to_the_trace():
     c = compiled(f, executor="python")
     x = vg.Tensor([1.0, 2.0, 3.0])
     assert c(x, x).item() == 9.0
-    assert not c.tier.entries or not programs_of(c)
+    assert not c.tier.specializations or not programs_of(c)
     assert x.tolist() == [4.0, 2.0, 3.0]
 
 
@@ -518,7 +518,7 @@ def test_code_of_the_user_is_not_run_while_a_function_is_read():
         c = compiled(f, executor="python", check=False)
         results = [c(onp.ones(1)).item() for _ in range(6)]
         assert len(set(results)) > 1, c.explain()
-        assert not c.tier.takes
+        assert not c.tier.has_programs
 
 
 def test_formatted_string_is_unknown_at_compile_time():
@@ -569,7 +569,7 @@ def test_exceptions_of_values_that_are_not_used_are_raised(executor):
             assert c(onp.ones(3), 1).tolist() == [2.0] * 3
         with pytest.raises(error):
             c(onp.ones(3), n)
-        assert c.tier.takes
+        assert c.tier.has_programs
 
     c = compiled(indexed, executor=executor)
     for _ in range(2):
@@ -1030,5 +1030,5 @@ def test_kernels_write_nothing_beyond_the_tape(function, uncompiled_kernels, mon
         compiled = vg.compile(function, executor="numba", check=False, specialize=False)
         value, gradient = vg.func.value_and_grad(compiled)(x)
         assert onp.isclose(value, expected[0]) and onp.allclose(gradient, expected[1])
-        ((entry,),) = compiled.tier.entries.values()
-        assert entry.runs == 1 and not entry.failed_runs
+        ((entry,),) = compiled.tier.specializations.values()
+        assert entry.runs == 1 and not entry.failures_in_row

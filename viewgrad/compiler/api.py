@@ -117,7 +117,7 @@ class Compiled:
         if must_run_function:
             with within_compiled():
                 return self.function(*args, **keywords)
-        programs: list[Any] = [entry for entries in self.tier.entries.values() for entry in entries]
+        programs: list[Any] = [each for known in self.tier.specializations.values() for each in known]
         programs += [each for each in self.cache.specializations if each.is_verified]
         before = [each.runs for each in programs]
         found = self._call(args, keywords)
@@ -182,7 +182,7 @@ class Compiled:
 
     def explain(self) -> str:
         """Describe what was compiled, with loops, tapes, and the reasons for running eagerly."""
-        parts = [self.tier.explain(self.name)] if self.tier.entries else []
+        parts = [self.tier.explain(self.name)] if self.tier.specializations else []
         parts += [explained(self.name, self.cache.specializations)] if self.cache.specializations else []
         if self.jvp is not None:
             parts.append(self.jvp.explain())

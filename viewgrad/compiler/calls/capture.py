@@ -141,11 +141,7 @@ def _unsupported_state(guard: ClosureGuard, places: list[int | None]) -> str | N
     """
     if None in places:
         return "it uses a tensor that is neither an argument nor a captured variable"
-    if guard.has_iterators:
-        return "it captures an iterator, whose values differ from call to call"
-    if guard.hidden is not None:
-        return guard.hidden
-    return "it captures too much state" if guard.too_many else None
+    return guard.why_incomplete
 
 
 def _unsupported_results(graph: Graph, result: Any, given: list[Any]) -> str | None:

@@ -83,14 +83,14 @@ class ClosureGuard:
         return len(self.seen) >= MAX_VALUES
 
     @property
-    def has_iterators(self) -> bool:
-        """Return whether some captured state can change undetected."""
-        return any(hasattr(type(each.value), "__next__") for each in self.seen)
-
-    @property
-    def hidden(self) -> str | None:
-        """Return the reason why the guard cannot decide whether the trace is valid, if there is one."""
-        return next((str(each.value) for each in self.seen if type(each.value) is Unguarded), None)
+    def why_incomplete(self) -> str | None:
+        """The reason why some change of captured state would go unnoticed; None if none would."""
+        if any(hasattr(type(each.value), "__next__") for each in self.seen):
+            return "it captures an iterator, whose values differ from call to call"
+        hidden = next((str(each.value) for each in self.seen if type(each.value) is Unguarded), None)
+        if hidden is not None:
+            return hidden
+        return "it captures too much state" if self.too_many else None
 
     def has_new_tensors(self) -> bool:
         """Return whether captured tensors were replaced by others."""

@@ -38,7 +38,7 @@ from .sums import with_sums_of_expressions
 from .tangent import tangent_source
 from .unsigned_indices import with_unsigned_indices
 from .values import NotSupported, leaves_of
-from .verify import verified
+from .verify_ir import verified
 from .write import Kernel, Writer, Written
 
 KEEPING: Final = {"numba"}  # executors whose loops keep array elements in variables

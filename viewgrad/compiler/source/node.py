@@ -14,7 +14,7 @@ from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from .comparing import is_close, scale_of
+from .verify import is_close, scale_of
 
 
 class _Given:

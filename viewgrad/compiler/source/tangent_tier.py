@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ..guards.closure_walk import user_function
 from .functions import users_function
+from .inputs import input_arrays
 from .kinds import Num, kind_of
 from .objects import Input
 from .read import Reader, Source
@@ -27,8 +28,6 @@ class TangentTier(SourceTier):
         function: the function of these arguments.
         executor, check, is_on, tape_limit: as for `SourceTier`.
     """
-
-    shares: ClassVar[bool] = True  # nothing is written to arguments
 
     def __init__(
         self, original: Callable[..., Any], function: Callable[..., Any], executor: str, check: bool, is_on: bool,
@@ -66,8 +65,9 @@ class TangentTier(SourceTier):
         guards = [attrs.evolve(each, path=moved(each.path)) for each in source.guards]
         return function, tangent_source(attrs.evolve(source, inputs=inputs, guards=guards), given)
 
-    def _arrays(self, source: Source, given: Sequence[Any]) -> list[Any] | None:
-        found = super()._arrays(source, given)
+    @staticmethod
+    def _arrays(source: Source, given: Sequence[Any], may_share: bool = True) -> list[Any] | None:
+        found = input_arrays(source, given, may_share)  # nothing is written to arguments
         for each, array in zip(source.inputs, found or ()):
             if each.path.is_argument and each.path.root == 3:
                 (_, number), *steps = each.path.steps

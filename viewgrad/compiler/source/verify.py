@@ -1,54 +1,102 @@
-"""The verifier: invariants of the intermediate representation, checked between passes."""
+"""Verification of a program: its results and gradients are compared with those of the function."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .ir import NEW, Block, Call, Get, Let, LetMany, Set, Var, expressions_of, nodes, statements
-from .kinds import Arr
+import numpy as np
+
+from ...autograd.api import grad as eager_grad
+from ...tensor.tensor import Tensor
+from .build import Program
+from .ir import Var
+from .values import leaves_of
+
+Array = np.ndarray[Any, Any]
 
 
-class IRError(AssertionError):
-    """A pass has made a program that is not well formed."""
+def difference(
+    program: Program, leaves: Sequence[Any] | None, outputs: Sequence[Any], pullback: Callable[..., Any] | None,
+    values: Sequence[Any], arrays: Sequence[Any],
+) -> str:
+    """Return how a run of a program differs from a run of the function; "" if they agree.
 
-
-def verified(block: Block, kinds: Mapping[str, Any], inputs: Collection[str]) -> Block:
-    """Return the program, after verifying it.
-
-    Each variable has a kind, and its uses agree with it in their dimensions; inputs are not bound; an index has an item
-    for each axis; a call of a function of arrays is the whole value of a statement.
-
-    Raises:
-        IRError: if something does not hold.
+    Arguments:
+        program: the program.
+        leaves: the leaves of the function's result; None if it has another structure.
+        outputs: the results of the program, and then the arguments that it has written to.
+        pullback: its gradients; None without them.
+        values: the inputs, after the run of the function.
+        arrays: the inputs that the program ran with.
     """
-    for stmt in statements(block):
-        if isinstance(stmt, (Let, LetMany)):
-            for name in (stmt.name,) if isinstance(stmt, Let) else stmt.names:
-                if name in inputs:
-                    raise IRError(f"input {name} is bound")
-                if name not in kinds:
-                    raise IRError(f"{name} has no kind")
-        if isinstance(stmt, Let) and kinds[stmt.name].ndim != stmt.value.kind.ndim:
-            raise IRError(f"{stmt.name} is bound to a value of {stmt.value.kind.ndim} dimensions")
-        if isinstance(stmt, Set):
-            _index(stmt.base, stmt.index)
-        for expr in expressions_of(stmt):
-            for node in nodes(expr):
-                if isinstance(node, Var) and kinds[node.name].ndim != node.kind.ndim:
-                    raise IRError(f"{node.name} is used with {node.kind.ndim} dimensions")
-                if isinstance(node, Get):
-                    _index(node.base, node.index)
-                if isinstance(node, Call) and node is not expr:
-                    raise IRError(f"a call of {node.name} inside an expression")
-    return block
+    trees = leaves_of(program.source.result)
+    if leaves is None or len(leaves) != len(trees):
+        return "its result has another structure"
+    by_name = dict(zip(program.results, outputs))
+    named = [(tree.name, leaf) for leaf, tree in zip(leaves, trees) if isinstance(tree, Var)]
+    scale = scale_of(arrays)
+    for name, leaf in named:
+        if not is_close(_array_of(leaf), by_name[name], scale):
+            return "its program gave another value than the function"
+    for number, written in zip(program.mutated, outputs[len(program.results) :]):
+        if not is_close(_array_of(values[number]), written, scale):
+            return "its program wrote other values to an argument"
+    if pullback is None or not program.wanted or program.mutated:
+        return ""
+    return _gradient_difference(program, named, values, outputs, pullback, scale)
 
 
-def _index(base: Var, index: tuple[Any, ...]) -> None:
-    count = 0
-    for item in index:
-        if item is not NEW:
-            kind = getattr(item, "kind", None)
-            count += kind.ndim if isinstance(kind, Arr) and kind.dtype == "?" else 1
-    if count != base.kind.ndim:
-        raise IRError(f"an index of {count} items for {base.name}")
+def _gradient_difference(
+    program: Program, leaves: Sequence[tuple[str, Any]], values: Sequence[Any], outputs: Sequence[Any],
+    pullback: Callable[..., Any], scale: float,
+) -> str:
+    differentiable = {name: leaf for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad}
+    seeds = {name: _seed(leaf) for name, leaf in differentiable.items()}
+    with np.errstate(all="ignore"):
+        gradients = pullback(*[seeds.get(name) for name in program.results], *[None] * len(program.mutated))
+    if not differentiable:
+        if any(np.any(np.nan_to_num(np.asarray(each))) for each in gradients):
+            return "its program gave a gradient, and the function has none"
+        return ""
+    expected = eager_grad(
+        list(differentiable.values()), [values[n] for n in program.wanted],
+        [Tensor(seeds[name]) for name in differentiable], retain_graph=True, allow_unused=True,
+    )
+    noise = max(1.0, scale_of(outputs) / max(scale, 1e-300))
+    for one, other in zip(expected, gradients):
+        if not is_close(np.zeros(np.shape(other)) if one is None else one._array, other, noise):
+            return "its program gave another gradient than the function"
+    return ""
+
+
+def scale_of(arrays: Sequence[Any]) -> float:
+    """Return the greatest finite size among some arrays."""
+    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind in "fc"]
+    return float(max(found, default=1.0)) or 1.0
+
+
+def is_close(expected: Any, found: Any, scale: float) -> bool:
+    """Return whether numbers agree up to rounding."""
+    expected, found = np.asarray(expected), np.asarray(found)
+    if expected.shape != found.shape:
+        return False
+    if expected.dtype.kind in "biu":
+        return bool(np.all(expected == found))
+    finite = np.abs(expected[np.isfinite(expected)])
+    size = finite.max(initial=0.0)
+    if expected.dtype == np.float32:
+        return bool(np.allclose(found, expected, rtol=1e-4, atol=1e-4 * size + 1e-6 * scale, equal_nan=True))
+    return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-8 * size + 1e-13 * scale + 1e-300, equal_nan=True))
+
+
+def _array_of(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+def _seed(output: Any) -> Array:
+    """Return a seed with distinct elements, since equal ones may cancel in a sum."""
+    numbers = np.arange(output.size)
+    turned = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
+    seed: Array = np.asarray(1.0 + 0.5 * np.sin(numbers) + turned, output.dtype).reshape(output.shape)
+    return seed
