@@ -150,10 +150,7 @@ class SourceProgram:
         return np.asfortranarray(array) if layout == "F" else array
 
     def run(self, names):
-        names = {"np": np} | names
-        for line in self.lines:
-            exec(compiled(line), names)
-        return names
+        return run_lines(self.lines, names)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -175,10 +172,31 @@ class SourceProgram:
         except Exception:  # NumPy refuses it
             self.lines.pop()
             return
-        if not is_another_matter(line, arrays) and all(is_tame(arrays[name]) for name in arrays if name[0] in "xv"):
+        is_alike = not is_another_matter(line, arrays) and self.is_same_with_copies(arrays)
+        if is_alike and all(is_tame(arrays[name]) for name in arrays if name[0] in "xv"):
             self.arrays = arrays
         else:
             self.lines.pop()
+
+    def is_same_with_copies(self, arrays) -> bool:
+        """Return whether the last line has the same result if each value is copied before it is assigned.
+
+        In one dimension NumPy assigns element by element, also where the value and its target overlap.
+        """
+        line = self.lines[-1]
+        swap = re.fullmatch(r"(\w+)\[(.*)\], \1\[(.*)\] = \1\[\3\], \1\[\2\]", line)
+        assignment = re.fullmatch(r"([\w.]+\[[^=]*\]) = ([^=]*)", line)
+        if swap:
+            name, one, other = swap.groups()
+            copied = f"o, p = {name}[{other}], {name}[{one}]; {name}[{one}] = +o; {name}[{other}] = +p; del o, p"
+        elif assignment:
+            copied = f"{assignment[1]} = np.array({assignment[2]})"
+        else:
+            return True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            others = run_lines([*self.lines[:-1], copied], fresh(self.leaves))
+        return all(np.array_equal(arrays[name], others[name], equal_nan=True) for name in arrays if name[0] in "xv")
 
     def names(self, fits=lambda array: True):
         return [
@@ -286,6 +304,13 @@ def compiled(line):
     return compile(line, "<source program>", "exec")
 
 
+def run_lines(lines, names):
+    names = {"np": np} | names
+    for line in lines:
+        exec(compiled(line), names)
+    return names
+
+
 def fresh(leaves):
     return {name: leaf.copy(order="K") for name, leaf in leaves.items()}
 
@@ -304,6 +329,9 @@ def is_another_matter(line, arrays) -> bool:
         return True
     # For a place without dimensions NumPy takes a matrix of one row for a vector.
     if place and not np.ndim(arrays[place[1]]):
+        return True
+    # The slope of the cubic root is infinite at zero.
+    if "cbrt" in line and not all(np.all(arrays[name]) for name in re.findall(r"[xv]\d+", line)):
         return True
     # For the diagonal of an empty array with a length of 1, NumPy's einsum accesses memory outside the array.
     return "einsum('ii" in line and any(isinstance(value, NUMBERS) and not value.size for value in arrays.values())

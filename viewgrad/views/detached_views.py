@@ -29,8 +29,8 @@ class Written:
     """The places of a base that have been written to since its history ended in place.
 
     Attributes:
-        surely: laid out as the base, with ones (in both parts, of complex numbers) where it was written for certain.
-        perhaps: the same, if it may have been.
+        must: laid out as the base, with ones (in both parts, of complex numbers) where it was written for certain.
+        may: the same, if it may have been.
         seen: the number of the last step of the base's graph that is in these.
         begun: the window of a write of constants that was begun and may never have been finished.
     """
@@ -113,12 +113,13 @@ class Written:
 
 
 def _laid_out_as(base: Array) -> Array:
-    """Return contiguous zeros with the shape of `base`, and with its strides if these are contiguous too."""
-    memory = np.zeros(base.size, base.dtype)
-    packed = zip(base.shape, base.strides, np.empty_like(base).strides, strict=True)
-    strides = [-own if size > 1 and of_base < 0 else own for size, of_base, own in packed]
-    first = -sum(min(0, (size - 1) * stride) for size, stride in zip(base.shape, strides, strict=True))
-    return np.ndarray(base.shape, base.dtype, memory, first if base.size else 0, strides)
+    """Return zeros with the shape and the strides of `base`, over memory of their own."""
+    if not base.size:
+        return np.zeros_like(base)
+    reach = [(size - 1) * stride for size, stride in zip(base.shape, base.strides, strict=True)]
+    first = -sum(min(0, each) for each in reach)
+    memory = np.zeros(first + sum(max(0, each) for each in reach) + base.itemsize, np.uint8)  # touched where written
+    return np.ndarray(base.shape, base.dtype, memory, first, base.strides)
 
 
 def _fill(mask: Array, index: Any = ...) -> None:

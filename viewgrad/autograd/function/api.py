@@ -30,6 +30,7 @@ from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, is_scalar
 from ...views.construct import index_view
 from ...views.copy_slices import CopyBackwards
+from ...views.detached_views import catch_up, step_written
 from ...views.meta import mark_created_in_function, set_history
 from ...views.rebase_history import rebase_history, refuse_written
 from ...views.view_ops import SliceBackward
@@ -406,7 +407,9 @@ def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
         step.like = None
         rebase_history(tensor, step, None)
     else:
+        catch_up(tensor)
         set_history(tensor, edge)
+        step_written(tensor)
 
 
 def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: OptionalEdge, alias: bool) -> Tensor:
