@@ -7,6 +7,7 @@ import pytest
 from numpy.polynomial import Chebyshev, Hermite, HermiteE, Laguerre, Legendre, Polynomial
 
 import viewgrad as vg
+from viewgrad.errors import DifferentiabilityError
 
 X = np.array([0.3, -0.7, 1.2])
 KINDS = [Polynomial, Chebyshev, Legendre, Hermite, HermiteE, Laguerre]
@@ -118,3 +119,66 @@ def test_all_roots_move_with_a_last_coefficient_of_zero(p, dtype):
     difference = (weighed(p + step) - weighed(p - step)) / 2
     np.testing.assert_allclose((np.conj(slope) * step).sum().real, difference, rtol=1e-5)
     np.testing.assert_allclose(tangent, difference, rtol=1e-5)
+
+
+FAMILIES = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
+    "laguerre": "lag",
+}  # fmt: skip
+
+
+def near(roots, wanted):
+    return np.array([int(np.argmin(np.abs(roots - root))) for root in wanted])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("leading", [0, 1, 2])
+def test_roots_move_with_leading_coefficients_of_zero(family, leading):
+    import viewgrad.numpy as vnp
+
+    name = f"{FAMILIES[family]}roots"
+    ours, numpys = (getattr(getattr(kinds, family), name) for kinds in (vnp.polynomial, np.polynomial))
+    p = np.append([0.7, -1.2, 0.4, 1.1], np.zeros(leading))
+    wanted = numpys(p)
+    weights = np.exp(1j * np.arange(3.0))
+
+    def loss(c):
+        found = ours(c)
+        chosen = found[near(numpys(vg.asarray(c).detach().numpy()), wanted)]
+        return (chosen * chosen * weights).real.sum()
+
+    slope = vg.func.grad(loss, adopt=False)
+    hessian = vg.func.hessian(loss, adopt=False)(p)
+    h = 1e-7
+    for i, step in enumerate(h * np.eye(len(p))):
+        assert slope(p)[i] == pytest.approx(
+            (loss(p + step).item() - loss(p - step).item()) / (2 * h), rel=1e-5, abs=1e-6
+        )
+        np.testing.assert_allclose(hessian[i], (slope(p + step) - slope(p - step)) / (2 * h), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("p", [[1.0, -3.0, 0.0, 0.0], [0.0, 2.0, 1.0, 0.0, 0.0, 0.0]])
+def test_simple_roots_move_with_all_coefficients_beside_a_multiple_root_at_zero(p):
+    p, h = np.array(p), 1e-6
+    (wanted,) = np.roots(p)[np.roots(p) != 0]
+    slope = vg.grad(lambda c: np.roots(c)[0].real)(p)
+    moved = [
+        [(r := np.roots(p + sign * step))[near(r, [wanted])[0]].real for sign in (1, -1)] for step in h * np.eye(len(p))
+    ]
+    np.testing.assert_allclose(slope, [(a - b) / (2 * h) for a, b in moved], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("p", [[1.0, -3.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, -2.0, 1.0], [1.0, 2.0, 0.0, 0.0, 0.0]])
+def test_multiple_roots_have_no_derivative(p):
+    x = vg.Tensor(p, requires_grad=True)
+    with pytest.raises(DifferentiabilityError, match="multiple root"):
+        vg.autograd.grad(np.roots(x).real.sum(), x)
+    with pytest.raises(DifferentiabilityError, match="multiple root"):
+        vg.func.jvp(lambda x: np.roots(x).real, (np.array(p),), (np.ones(len(p)),))
+
+
+def test_sums_over_clusters_of_roots_have_the_derivatives_of_the_coefficients():
+    p = np.poly([2.0, 1.0, 1.0])  # of which rounding makes two roots beside each other
+    assert np.abs(np.diff(np.sort_complex(np.roots(p))))[0] < 1e-6
+    slope = vg.grad(lambda c: np.roots(c).real.sum())(p)
+    np.testing.assert_allclose(slope, [-4.0, -1.0, 0.0, 0.0], rtol=1e-7, atol=1e-6)

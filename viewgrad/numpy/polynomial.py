@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..operators.composites import choosing
+from ..operators.derivatives.helpers import plain
 from ..operators.numpy_api.conversion import carries_history
+from ..operators.numpy_api.polynomials import differentiable_roots
+from ..tensor.creation import as_operand
+from ..tensor.tensor import Tensor
 from .namespace import public_names
 from .rebound_modules import borrowed_modules
 
@@ -43,7 +48,7 @@ def fill(namespace: Any) -> None:
 
 
 # Functions that divide by the last coefficient, by the ends of their names.
-DIVIDING: Final = ("roots", "companion", "trimcoef")
+DIVIDING: Final = ("companion", "trimcoef")
 
 
 class _Trimming(threading.local):
@@ -72,7 +77,9 @@ def _keep_differentiable_zeros(modules: list[types.ModuleType]) -> None:
                     replaced[value] = _of_polynomials(value, vars(modules[0])["mapparms"])
                 elif name.endswith("div") and not name.startswith("_"):
                     replaced[value] = _with_trimmed_divisor(value, series, trimseq)
-                elif name.endswith(DIVIDING) and not name.endswith("fromroots"):
+                elif name.endswith("roots") and not name.endswith("fromroots"):
+                    replaced[value] = _with_differentiable_roots(value, module.__name__.rpartition(".")[2])
+                elif name.endswith(DIVIDING):
                     replaced[value] = _trimming_all_zeros(value)
     for module in modules:
         for name, value in list(vars(module).items()):
@@ -117,6 +124,20 @@ def _with_trimmed_divisor(
         return divide(c1, c2)
 
     return quotient
+
+
+def _with_differentiable_roots(of_numpy: Callable[..., Any], basis: str) -> Callable[..., Any]:
+    """Return NumPy's function of the roots of a series, differentiable with respect to all coefficients."""
+
+    @functools.wraps(of_numpy)
+    @choosing
+    def roots(c: Any) -> Any:
+        if not isinstance(c, Tensor) and not carries_history(c):
+            return of_numpy(c)
+        c = as_operand(c)
+        return differentiable_roots(c, of_numpy(plain(c)), basis)
+
+    return roots
 
 
 def _trimming_all_zeros(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1461,7 +1461,7 @@ def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: 
     """Divide by the root mean square over the last dimensions, then scale by `weight`."""
 
 def roots(p: _TensorLike) -> Tensor:
-    """Return the roots of a polynomial, as eigenvalues of its companion matrix."""
+    """Return the roots of a polynomial, as functions of all coefficients; leading zeros are ignored, as in NumPy."""
 
 def rot90(m: _TensorLike, k: int = 1, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (0, 1)) -> Tensor:
     """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""

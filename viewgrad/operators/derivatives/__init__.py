@@ -13,6 +13,7 @@ from . import (
     nan_reductions,
     networks,
     one_argument_families,
+    polynomial_roots,
     reductions,
     scatter,
     scipy_functions,

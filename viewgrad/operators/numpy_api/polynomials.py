@@ -13,9 +13,9 @@ from .. import OPERATORS
 from ..composites import choosing, composite
 from ..derivatives.helpers import plain
 from .assembling import vander
-from .conversion import carries_history
 
 concatenate = OPERATORS["concatenate"].function
+_differentiable_roots = OPERATORS["_differentiable_roots"].function
 
 
 def _vector(value: Any) -> Any:
@@ -124,36 +124,25 @@ def poly(seq_of_zeros: Any) -> Any:
 @composite(np.roots, method=False)
 @choosing
 def roots(p: Any) -> Any:
-    """Return the roots of a polynomial, as eigenvalues of its companion matrix."""
+    """Return the roots of a polynomial, as functions of all coefficients; leading zeros are ignored, as in NumPy."""
     p = _vector(p)
-    if p.ndim != 1:
-        raise ValueError("Input must be a rank-1 array.")
-    places = np.flatnonzero(plain(p))
-    if not places.size:
-        return _zeros(0, p)
-    trailing = p.size - int(places[-1]) - 1
-    # All roots depend on the last coefficient, including a single root at 0.
-    is_kept = trailing == 1 and carries_history(p)
-    p = p[int(places[0]) : int(places[-1]) + 1 + is_kept]
+    return differentiable_roots(p[::-1], np.roots(plain(p)), "polynomial")
+
+
+def differentiable_roots(p: Any, values: Any, basis: str) -> Any:
+    """Return the roots with the given values of a series, as functions of its coefficients.
+
+    Arguments:
+        p: the coefficients, from the lowest degree up.
+        values: the roots.
+        basis: the name of the module of `numpy.polynomial` for the series.
+    """
     p = p if p.dtype.kind in "fc" else p.astype(float)
-    if p.size < 2:
-        return _zeros(trailing, p)
-    companion = concatenate([(-p[1:] / p[0])[None, :], as_operand(np.eye(p.size - 2, p.size - 1, dtype=p.dtype))])
-    found = np.linalg.eigvals(companion)
-    if found.dtype.kind == "c" and p.dtype.kind == "f" and not np.any(plain(found).imag):
-        found = found.real  # eigenvalues are always complex from NumPy 2.5 on
-    if is_kept:
-        return found[_matched(plain(found), np.roots(plain(p)))]
-    return concatenate([found, as_operand(np.zeros(trailing, found.dtype))]) if trailing else found
-
-
-def _matched(numbers: Any, wanted: Any) -> Any:
-    """Return for each wanted number the place of the nearest one, each place once."""
-    distances, places = np.abs(numbers - wanted[:, None]), []
-    for row in distances:
-        places.append(int(np.argmin(row)))
-        distances[:, places[-1]] = np.inf
-    return np.array(places, int)
+    is_real = p.dtype.kind == "f" and not np.any(values.imag)  # eigenvalues are always complex from NumPy 2.5 on
+    if not values.size:
+        return as_operand(values.real if is_real else values)
+    found = _differentiable_roots(p, values, basis)
+    return found.real if is_real else found
 
 
 def _squared(distances: Any) -> Any:
