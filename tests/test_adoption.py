@@ -1163,7 +1163,8 @@ class Counted:
         return self.total.sum() * len(self.name)
 
 
-def test_interruption_loses_no_attribute():
+@pytest.mark.parametrize("stride", [13, pytest.param(3, marks=pytest.mark.nightly)])
+def test_interruption_loses_no_attribute(stride):
     def prepare():
         return Counted()
 
@@ -1171,7 +1172,7 @@ def test_interruption_loses_no_attribute():
         counted.scale = 3.0
         vg.adopt(counted)(leaf(2.0))
 
-    for counted, where in interruptions(prepare, act, stride=3):
+    for counted, where in interruptions(prepare, act, stride=stride):
         assert (counted.scale, counted.name) == (3.0, "counted"), where
         assert counted.number in (1, 2), where
         assert vg.grad(counted)(2.0) == 21.0, where

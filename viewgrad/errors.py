@@ -806,7 +806,8 @@ class DetachedConversionError(AutogradError):
     `x.tolist()` return differentiable scalars; in a compiled function that is called outside they raise this error,
     like `float(x)`.
 
-    - Write to a tensor instead: create it with `zeros()`, `empty()` or `array()` of `viewgrad.numpy`.
+    - Write to a tensor instead: create it with `zeros()`, `empty()` or `array()` of `viewgrad.numpy`. In an unmodified
+      NumPy function, write to a `copy()` of an array that was made outside of it.
     - Use the function of `viewgrad.numpy`, `viewgrad.math` or `viewgrad.scipy`, or compute with the tensor itself.
     - If no gradient is needed, detach explicitly: `float(x.detach())`.
 

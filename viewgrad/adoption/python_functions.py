@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ..tensor.tensor import Tensor
 from .builtin_names import carries_history
 from .counterparts import namespace
 
@@ -35,8 +36,9 @@ def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Cal
         def call(*args: Any, **kwargs: Any) -> Any:
             args = tuple(map(_gathered, args))
             kwargs = {key: _gathered(value) for key, value in kwargs.items()}
-            given = (*args, *kwargs.values())
-            return (function if any(map(_has_gradient, given)) else plain)(*args, **kwargs)
+            if any(map(_has_gradient, (*args, *kwargs.values()))):
+                return function(*args, **kwargs)
+            return plain(*map(_plain, args), **{key: _plain(value) for key, value in kwargs.items()})
 
         FUNCTIONS[module.__name__][name] = call
         return function
@@ -47,6 +49,11 @@ def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Cal
 def _gathered(value: Any) -> Any:
     """Return the items of an iterator as a list, since it can be read only once; anything else unchanged."""
     return list(value) if hasattr(value, "__next__") else value
+
+
+def _plain(value: Any) -> Any:
+    """Return the elements of an array as numbers, since `statistics` computes with the types of its data."""
+    return value.tolist() if isinstance(value, Tensor) and value.ndim else value
 
 
 def _has_gradient(value: Any) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
 from .builtin_names import CLASS_OF_VIEW, original_builtin
@@ -52,7 +53,7 @@ DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of
 PLAIN: Final = frozenset(
     {
         type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, type(Ellipsis),
-        type(NotImplemented), types.CodeType, np.ndarray, np.float64, np.float32, np.int64, np.bool_, Tensor,
+        type(NotImplemented), types.CodeType, np.float64, np.float32, np.int64, np.bool_, Tensor,
     }
 )  # fmt: skip
 # The functions that were adopted, with the user's own. Both live as long as someone uses them.
@@ -93,6 +94,7 @@ class AdoptionRegistry:
         self._classes: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._views: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+        self._arrays: Final[weakref.WeakValueDictionary[int, Tensor]] = weakref.WeakValueDictionary()
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
@@ -216,6 +218,8 @@ class AdoptionRegistry:
         kind = type(value)
         if kind in PLAIN:
             return value
+        if kind is np.ndarray:
+            return self._array(value)
         found = counterpart(value)
         if found is not MISSING:
             return found
@@ -230,6 +234,15 @@ class AdoptionRegistry:
             if isinstance(value, tuple) and self._class(kind) is not kind:
                 return self._named_tuple(value)
             return self._conversion(value)
+
+    def _array(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a tensor over the memory of an array of numbers, so that copies of it can hold tensors' values."""
+        if array.dtype.kind not in "fc" or not array.dtype.isnative:
+            return array
+        found = self._arrays.get(id(array))
+        if found is None or captured_array(found) is not array:
+            found = self._arrays[id(array)] = as_captured(array)
+        return found
 
     def _conversion(self, value: Any) -> Any:
         """Return the replacement of a library's object, which follows the changes of the object; or the object."""
@@ -611,6 +624,9 @@ def is_adopted(value: Any) -> bool:
 def original_of(value: Any) -> Any:
     """Return the user's own object for an adopted version; anything else unchanged."""
     kind = type(value)
+    if kind is Tensor:
+        array = captured_array(value)
+        return value if array is None else array
     if kind in PLAIN:
         return value
     if kind is types.FunctionType or kind is functools.partial:
@@ -641,8 +657,8 @@ def original_of(value: Any) -> Any:
 def as_user_objects(value: Any) -> Any:
     """Convert a result for the user: objects made by adopted code get the user's classes."""
     kind = type(value)
-    if kind in PLAIN:
-        return value
+    if kind is Tensor or kind in PLAIN:
+        return original_of(value)
     if ORIGINAL in vars(kind):
         object.__setattr__(value, "__class__", vars(kind)[ORIGINAL])
         change_attributes(value, as_user_objects)

@@ -150,6 +150,22 @@ def conversion_refused(what: str) -> str:
     )
 
 
+def captured_write_refused(what: str) -> str:
+    """Return the error message for a tensor that is written into an array made outside of the function.
+
+    Arguments:
+        what: the property that an array cannot have: "requires grad" or "has a tangent".
+    """
+    frame, _ = _frame_of_user()
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if frame is not None else ""
+    where = f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
+    return (
+        f"a tensor that {what} is written into an array made outside of the function{where}, where its history "
+        "would be lost: write to a copy() of that array, made inside the function; if no gradient is needed, use "
+        "detach()"
+    )
+
+
 def is_drawn() -> bool:
     """Return whether matplotlib requests the array for a plot, so that no result depends on it."""
     calls = [(module.split(".")[1], name) for module, name in _frame_of_user()[1] if module.startswith("matplotlib.")]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UnsupportedTypeError
 from .modes import GRAD, current_mode
-from .storage import Storage
+from .storage import CapturedStorage, Storage
 from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
 from .trace_hooks import observed
 
@@ -58,6 +58,26 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     if current_mode() > GRAD:
         notify_created(out)
     return out
+
+
+def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return a tensor that shares the memory of an array from the surroundings of a function, and takes no history.
+
+    Arguments:
+        array: a `numpy.ndarray`, not of a subclass, in native byte order.
+    """
+    storage = CapturedStorage(array)
+    out = from_array(storage.root)
+    out._storage = storage
+    if current_mode() > GRAD:
+        notify_created(out)
+    return out
+
+
+def captured_array(tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    """Return the array that a tensor was made from by `as_captured`; None for all others, also for its views."""
+    storage = tensor._storage
+    return storage.array if type(storage) is CapturedStorage and tensor._array is storage.root else None
 
 
 def checked_device(device: object) -> None:

@@ -1795,8 +1795,8 @@ class OperatorMethods:
         """`bit_count` of NumPy scalars, for 0-d tensors."""
 
     @property
-    def ctypes(self) -> None:
-        """Refused: the memory is not handed to C."""
+    def ctypes(self) -> Any:
+        """Return the memory for C functions, if it is that of an array from the surroundings of an adopted function."""
 
     @property
     def denominator(self) -> Tensor:

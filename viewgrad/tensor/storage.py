@@ -114,6 +114,8 @@ class Storage(VersionCounter):
 
     # Writes to the storages that this one replaced; see tensor/tracked_storage.py.
     writes: ClassVar[int] = 0
+    # Whether other code reads the memory as plain numbers, so that no value with a history may be written to it.
+    captured: ClassVar[bool] = False
 
     __slots__ = (
         "__weakref__",
@@ -368,6 +370,25 @@ def prepare_write(tensor: Tensor, writer: str = "") -> None:
     elif storage.whole is not None or storage.windows is not None:
         storage.preserve(tensor._array, root_index(tensor, storage), writer)
     storage.version += 1
+
+
+class CapturedStorage(Storage):
+    """The memory of a NumPy array that a function reads from its surroundings: a global, a default, an attribute.
+
+    Numbers may be written to it, as to the array. A value with a history is refused: the array outlives the call, and
+    whoever reads it later would find the numbers without the history.
+
+    Attributes:
+        array: the user's array.
+    """
+
+    __slots__ = ("array",)
+
+    captured = True
+
+    def __init__(self, array: Array) -> None:
+        super().__init__(array.view(), foreign=True)
+        self.array = array
 
 
 class InferenceScalars(Storage):

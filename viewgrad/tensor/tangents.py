@@ -12,11 +12,13 @@ roots] in docs/notes/forward_mode.md.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import GradientMismatchError, InterruptedWriteError
+from ..errors import DetachedConversionError, GradientMismatchError, InterruptedWriteError
+from .conversions import captured_write_refused, noted
 from .forward_levels import LEVEL, DualLevel, at_level, open_levels
 from .modes import FORWARD, current_mode
 from .node import new
@@ -143,6 +145,24 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
+    """Refuse to write a value with a tangent to an array from the surroundings of a function.
+
+    Arguments:
+        target: the tensor that is about to be written to.
+        sources: the operands of the write; other objects than tensors have no tangent.
+
+    Raises:
+        DetachedConversionError: if one of them has a tangent.
+    """
+    storage = target._storage
+    if storage is None or not storage.captured:
+        return
+    tensors = [source for source in sources if type(source) is Tensor]
+    if any(tangent_of(source, level) is not None for source in tensors for level in open_levels()):
+        raise noted(DetachedConversionError(captured_write_refused("has a tangent")))
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:

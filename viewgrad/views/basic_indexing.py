@@ -67,6 +67,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         return self
     mode = current_mode()
     if mode > GRAD:
+        if self._storage is not None and self._storage.captured:
+            return window  # type: ignore[no-any-return]
         items = index if type(index) is tuple else (index,)
         read: Tensor = run_with_features(ReadElement(self, items, inplace=False), mode)
         return read
@@ -77,6 +79,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     out._view = None
     edge = self._edge if self._view is None else self._view.edge_of(self)
     if edge is None or not mode:
+        if self._storage is not None and self._storage.captured:
+            return window  # type: ignore[no-any-return]  # a plain number, as of the array
         out._edge = None
         return out
     out._edge = node = ElementBackward()

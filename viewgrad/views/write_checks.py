@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from ..errors import DetachedConversionError, LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from ..tensor.conversions import captured_write_refused, noted
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
@@ -59,6 +60,8 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         if (storage.foreign or array is not storage.root) and overlaps_itself(array):
             why = "its memory came from outside, or from a detached tensor, so"
             raise OverlappingWriteError(_overlapping(tensor, why))
+        if recorded and storage.captured:
+            raise noted(DetachedConversionError(captured_write_refused("requires grad")))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
         old = ended and view is not None and view.is_before_end

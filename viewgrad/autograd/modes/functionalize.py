@@ -24,7 +24,7 @@ from ...tensor.interceptors import feature
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
-from ...tensor.tangents import write_tangents
+from ...tensor.tangents import check_captured, write_tangents
 from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array, root_of
 from ...tensor.tracked_storage import SESSION, TrackedStorage, copy_of_layout, move
 from ...views.advanced_indexing import Accumulate, Write
@@ -252,6 +252,7 @@ def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]
         own = view.base._edge
     kind = target._array.dtype.kind
     recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
+    check_captured(target, (values,))
     behind = check_write(target, recorded, overwritten=True)  # by a value that has been computed, or will be
     storage = target._storage
     if storage is not None and isinstance(storage.windows, WriteLock):
@@ -277,6 +278,10 @@ def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], N
         recorded: whether the history changes too.
     """
     storage = base._storage
+    if storage is not None and storage.captured:  # the user's array is written to, as without functionalization
+        write(target._array)
+        storage.version += 1
+        return
     tensors = [base] if storage is None else tensors_over(storage)
     root = base._array if storage is None else storage.root
     if base._array is root and new._array.strides == root.strides:

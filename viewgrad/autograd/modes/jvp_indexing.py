@@ -7,7 +7,14 @@ from collections.abc import Callable
 from ...tensor.forward_levels import at_level, open_levels
 from ...tensor.interceptors import feature
 from ...tensor.modes import FORWARD
-from ...tensor.tangents import new_tangent, tangent_of, update_aliases, writable_tangent, write_tangents
+from ...tensor.tangents import (
+    check_captured,
+    new_tangent,
+    tangent_of,
+    update_aliases,
+    writable_tangent,
+    write_tangents,
+)
 from ...tensor.tensor import Tensor
 from ...views.advanced_indexing import Accumulate, Gather, Write
 
@@ -29,6 +36,7 @@ def gather_tangents(call: Gather, run: Callable[[], Tensor]) -> Tensor:
 @feature(FORWARD, Write)
 def overwrite_tangents(call: Write, run: Callable[[], Tensor]) -> Tensor:
     """Write, and update the tangents."""
+    check_captured(call.target, (call.value,))
     out = run()
     write_tangents(call.target, call.value, call.items, call.last)
     return out
@@ -37,6 +45,7 @@ def overwrite_tangents(call: Write, run: Callable[[], Tensor]) -> Tensor:
 @feature(FORWARD, Accumulate)
 def accumulate_tangents(call: Accumulate, run: Callable[[], Tensor]) -> Tensor:
     """Add, and add to the tangents of the target."""
+    check_captured(call.target, (call.value,))
     target = run()
     if target._array.dtype.kind in "fc":
         for level in open_levels():

@@ -26,6 +26,7 @@ from ...tensor.interceptors import feature
 from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.tangents import (
     DualSaved,
+    check_captured,
     new_tangent,
     overwrite_tangent,
     saved_tangents,
@@ -177,6 +178,7 @@ def _inplace(call: OperatorCall, run: Callable[[], Any], given: dict[str, Any], 
     """
     operator = call.operator.inplace_declaration or call.operator
     target: Tensor = call.args[0]
+    check_captured(target, given.values())
     planned: list[Callable[[Tensor], Tensor | None]] = []
     for level in levels:
         computation = Computation.of(operator, given, level)

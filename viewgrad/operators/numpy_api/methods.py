@@ -417,6 +417,11 @@ def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
     )
 
 
+def _ctypes(self: Tensor) -> Any:
+    """Return the memory for C functions, if it is that of an array from the surroundings of an adopted function."""
+    return self._array.ctypes if self._storage is not None and self._storage.captured else _no_flags(self)
+
+
 def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
     """Do nothing: tensors are always writable, and track their writes."""
 
@@ -469,7 +474,7 @@ def _install() -> None:
         "flags": property(_flags),
         "base": property(_base_of),
         "shape": property(Tensor.__dict__["shape"].fget, _set_shape, doc="The lengths of the dimensions."),
-        "ctypes": property(_no_flags, doc="Refused: the memory is not handed to C."),
+        "ctypes": property(_ctypes),
     }
     for name, made in properties.items():
         setattr(Tensor, name, made)

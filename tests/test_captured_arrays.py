@@ -1,0 +1,273 @@
+"""Arrays from the surroundings of adopted functions: their copies hold gradients, and they themselves refuse them."""
+
+import copy
+import functools
+import statistics
+import types
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.errors import DetachedConversionError
+
+START = np.arange(6.0).reshape(2, 3) + 1.0
+Pair = namedtuple("Pair", "table number")
+
+TABLE = START.copy()
+TABLES = [START.copy(), 1.0]
+NAMED = {"table": START.copy()}
+PAIR = Pair(START.copy(), 2)
+module = types.ModuleType("constants_of_the_test")
+module.TABLE = START.copy()
+taken = np.copy  # set by each test: how a function takes its own array from the table
+
+
+def computed(table, x):
+    own = taken(table)
+    own[0, 1] = x * x
+    own[0] *= x
+    return (own * own).sum() + table.sum() * x
+
+
+class Model:
+    shared = START.copy()
+
+    def __init__(self):
+        self.table = START.copy()
+
+    def of_object(self, x):
+        return computed(self.table, x)
+
+    @classmethod
+    def of_class(cls, x):
+        return computed(cls.shared, x)
+
+
+MODEL = Model()
+
+
+def of_global(x):
+    return computed(TABLE, x)
+
+
+def of_list(x):
+    return computed(TABLES[0], x)
+
+
+def of_dict(x):
+    return computed(NAMED["table"], x)
+
+
+def of_named_tuple(x):
+    return computed(PAIR.table, x)
+
+
+def of_module(x):
+    return computed(module.TABLE, x)
+
+
+def of_attribute(x):
+    return computed(MODEL.table, x)
+
+
+def of_default(x, table=np.arange(6.0).reshape(2, 3) + 1.0):  # noqa: B008
+    return computed(table, x)
+
+
+def _enclosed():
+    table = START.copy()
+    return table, lambda x: computed(table, x)
+
+
+ENCLOSED, of_closure = _enclosed()
+of_partial = functools.partial(computed, START.copy())
+
+PLACES = {
+    "global": (of_global, TABLE),
+    "list": (of_list, TABLES[0]),
+    "dict": (of_dict, NAMED["table"]),
+    "named tuple": (of_named_tuple, PAIR.table),
+    "module": (of_module, module.TABLE),
+    "attribute": (of_attribute, MODEL.table),
+    "method": (MODEL.of_object, MODEL.table),
+    "class": (Model.of_class, Model.shared),
+    "default": (of_default, of_default.__defaults__[0]),
+    "closure": (of_closure, ENCLOSED),
+    "partial": (of_partial, of_partial.args[0]),
+}
+
+COPIES = {
+    "copy": lambda table: table.copy(),
+    "np.copy": np.copy,
+    "np.array": np.array,
+    "deepcopy": copy.deepcopy,
+    "product": lambda table: table * 1.0,
+    "sum": lambda table: 1.0 + table,
+    "astype": lambda table: table.astype(float),
+    "reversed": lambda table: table[::-1].copy(),
+    "transposed": lambda table: (table.T + 0.0).T,
+    "advanced": lambda table: table[[0, 1]],
+    "flatten": lambda table: table.flatten().reshape(2, 3),
+    "matmul": lambda table: table @ np.eye(3),
+    "elements": lambda table: np.array([list(row) for row in table]),
+    "where": lambda table: np.where(table > 2.0, table, 0.0),
+}
+
+
+def by_vmap(f):
+    return lambda x: vg.vmap(vg.grad(f))(np.array([x, 2.0 * x]))[0]
+
+
+def by_jvp(f):
+    return lambda x: vg.jvp(f, (x,), (1.0,))[1]
+
+
+def by_checkpoint(f):
+    return vg.grad(lambda x: vg.checkpoint(f)(x))
+
+
+def compiled(f):
+    return vg.grad(vg.compile(f))
+
+
+MODES = {"grad": vg.grad, "jvp": by_jvp, "checkpoint": by_checkpoint, "vmap": by_vmap}
+
+
+def difference(f, x, step=1e-5):
+    return (f(x + step) - f(x - step)) / (2.0 * step)
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_captured_arrays_hold_gradients(name):
+    global taken
+    taken = COPIES[name]
+    for place, (f, array) in PLACES.items():
+        expected = difference(f, 1.5)
+        for mode, transform in MODES.items():
+            assert float(transform(f)(1.5)) == pytest.approx(expected, rel=1e-6), (place, mode)
+        assert np.array_equal(array, START), place
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_changes_of_captured_arrays_are_seen(place):
+    global taken
+    taken = COPIES["copy"]
+    f, array = PLACES[place]
+    transforms = [transform(f) for transform in (*MODES.values(), compiled)]
+    for change in (0.0, 1.0, 2.0):
+        array[1, 1] = 5.0 + change
+        expected = difference(f, 1.5)
+        for transform in transforms:
+            assert float(transform(1.5)) == pytest.approx(expected, rel=1e-6)
+    array[...] = START
+
+
+WRITES = {
+    "element": lambda table, x: table.__setitem__((0, 1), x),
+    "slice": lambda table, x: table.__setitem__(slice(None), x),
+    "view": lambda table, x: table.T[1].__setitem__(0, x),
+    "advanced": lambda table, x: table.__setitem__([0], x),
+    "mask": lambda table, x: table.__setitem__(table > 2.0, x),
+    "augmented": lambda table, x: table.__imul__(x),
+    "augmented view": lambda table, x: table[0].__iadd__(x),
+    "reversed": lambda table, x: table.__setitem__(slice(None), table[::-1] * x),
+    "flat": lambda table, x: table.flat.__setitem__(0, x),
+    "fill": lambda table, x: table.fill(x),
+    "out": lambda table, x: np.multiply(np.ones((2, 3)), x, out=table),
+    "out, cumsum": lambda table, x: np.cumsum(np.ones((2, 3)) * x, axis=1, out=table),
+    "copyto": np.copyto,
+    "put": lambda table, x: np.put(table, [0], x),
+    "at": lambda table, x: np.add.at(table, ([0], [1]), x),
+    "asarray": lambda table, x: np.asarray(table).__setitem__((0, 1), x),
+}
+written = WRITES["element"]
+
+
+def overwritten(x):
+    written(TABLE, x)
+    return (TABLE * TABLE).sum() * x
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_captured_arrays_refuse_gradients(mode):
+    global written
+    for name, write in WRITES.items():
+        written = write
+        with pytest.raises(DetachedConversionError, match="made outside of the function") as caught:
+            MODES[mode](overwritten)(1.5)
+        assert "copy()" in str(caught.value), name
+        assert np.array_equal(TABLE, START), name
+
+
+def counted(x):
+    TABLE[0, 0] += 1.0
+    return x * TABLE[0, 0]
+
+
+def functional(f):
+    return vg.grad(vg.func.functionalize(vg.adopt(f)))
+
+
+@pytest.mark.parametrize("transform", [vg.grad, by_jvp, compiled, functional])
+def test_numbers_may_be_written_to_captured_arrays(transform):
+    TABLE[...] = START
+    slope = transform(counted)
+    assert [float(slope(2.0)) for _ in range(3)] == [2.0, 3.0, 4.0]
+    assert TABLE[0, 0] == 4.0
+    TABLE[...] = START
+
+
+def returned(x):
+    return TABLE, TABLE[0, 0], isinstance(TABLE, np.ndarray), isinstance(TABLE[0, 0], float)
+
+
+def test_captured_arrays_are_returned_as_they_are():
+    array, number, *others = vg.adopt(returned)(1.0)
+    assert array is TABLE and type(number) is np.float64 and all(others)
+
+
+READ_ONLY = START.copy()
+READ_ONLY.flags.writeable = False
+
+
+def of_read_only(x):
+    own = READ_ONLY.copy()
+    own[0, 0] = x
+    return own.sum()
+
+
+def to_read_only(x):
+    READ_ONLY[0, 0] = 1.0
+    return x
+
+
+def test_arrays_that_are_not_writeable():
+    assert vg.grad(of_read_only)(1.0) == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        vg.grad(to_read_only)(1.0)
+
+
+def test_objects_share_their_arrays_afterwards():
+    class Pool:
+        def __init__(self):
+            self.first = self.second = START.copy()
+
+        def run(self, x):
+            self.second = self.first
+            self.first[0, 0] = 7.0
+            return x * self.second.sum()
+
+    pool = Pool()
+    assert vg.grad(pool.run)(1.0) == 27.0
+    assert type(pool.second) is np.ndarray and pool.second is pool.first and pool.first[0, 0] == 7.0
+
+
+def of_memory(x):
+    own = np.array([1.0, 2.0, 4.0])
+    return x * (TABLE.ctypes.data % 8 + statistics.mean(own) + statistics.mean(TABLE[0]))
+
+
+def test_functions_that_read_plain_numbers():
+    assert vg.grad(of_memory)(1.0) == pytest.approx(7.0 / 3.0 + 2.0)
