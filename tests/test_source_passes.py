@@ -9,25 +9,25 @@ import pytest
 
 from viewgrad.compiler.source import ir
 from viewgrad.compiler.source.adjoint import adjoint
-from viewgrad.compiler.source.bounds import with_bounds
+from viewgrad.compiler.source.bounds import check_bounds
 from viewgrad.compiler.source.build import build
 from viewgrad.compiler.source.definitions import Definitions
 from viewgrad.compiler.source.dependence import Access, has_solution, may_overwrite
 from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Set, Var, program_text, statements
-from viewgrad.compiler.source.jumps import without_jumps
-from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of_operator
+from viewgrad.compiler.source.jumps import eliminate_jumps
 from viewgrad.compiler.source.read import Reader
-from viewgrad.compiler.source.scalarize import scalarized
-from viewgrad.compiler.source.string_codes import with_string_codes
-from viewgrad.compiler.source.sums import with_sums_of_expressions
-from viewgrad.compiler.source.unsigned_indices import with_unsigned_indices
+from viewgrad.compiler.source.scalarize import scalarize
+from viewgrad.compiler.source.string_codes import encode_strings
+from viewgrad.compiler.source.sums import fuse_sums
+from viewgrad.compiler.source.unsigned_indices import make_indices_unsigned
+from viewgrad.compiler.source.value_types import FLOAT, INT, Arr, Num, joined, kind_of_operator
 from viewgrad.compiler.source.values import NotSupported
-from viewgrad.compiler.source.verify_ir import IRError, verified
+from viewgrad.compiler.source.verify_ir import IRError, verify_program
 
 
 def structured(text):
     (function,) = ast.parse(textwrap.dedent(text)).body
-    return "\n".join(ast.unparse(stmt) for stmt in without_jumps(function.body))
+    return "\n".join(ast.unparse(stmt) for stmt in eliminate_jumps(function.body))
 
 
 def test_code_after_a_jump_moves_into_the_other_branch():
@@ -75,7 +75,7 @@ def test_loops_that_may_return_end_the_loops_around_them():
 def test_strings_that_are_compared_alone_become_numbers():
     def coded(text):
         (function,) = ast.parse(textwrap.dedent(text)).body
-        return ast.unparse(with_string_codes(function.body, [arg.arg for arg in function.args.args]))
+        return ast.unparse(encode_strings(function.body, [arg.arg for arg in function.args.args]))
 
     text = coded("""
         def f(x):
@@ -215,7 +215,7 @@ def pushed(f, *args):
     source = read(f, *args)
     names = [each.name for each in source.inputs]
     definitions = Definitions(source.body, names)
-    body = with_bounds(source.body, definitions)
+    body = check_bounds(source.body, definitions)
     taken = set(source.kinds)
 
     def fresh(name):
@@ -298,7 +298,7 @@ def test_indices_are_shown_to_be_in_range_or_checked_once():
         return table[n]
 
     source = read(f, np.ones(3), np.ones(3))
-    body = with_bounds(source.body, Definitions(source.body, ["x", "y"]))
+    body = check_bounds(source.body, Definitions(source.body, ["x", "y"]))
     checks = [stmt for stmt in statements(body) if isinstance(stmt, Check)]
     assert len(checks) == 1
     assert "y.shape[0]" in program_text(checks)
@@ -306,7 +306,7 @@ def test_indices_are_shown_to_be_in_range_or_checked_once():
 
 def safe_reads(f, *args):
     source = read(f, *args)
-    body = with_bounds(source.body, Definitions(source.body, [each.name for each in source.inputs]))
+    body = check_bounds(source.body, Definitions(source.body, [each.name for each in source.inputs]))
     return {ir.text_of(node): node.safe for stmt in statements(body) for expr in ir.expressions_of(stmt)
             for node in ir.nodes(expr) if isinstance(node, Get)}
 
@@ -344,7 +344,7 @@ def test_columns_in_branches_are_checked_ahead():
 def test_the_verifier_finds_violations():
     x = Var("x", Arr("d", 1))
     kinds = {"x": x.kind, "y": FLOAT}
-    verified([Let("y", Get(x, (number(0),), FLOAT))], kinds, ["x"])
+    verify_program([Let("y", Get(x, (number(0),), FLOAT))], kinds, ["x"])
     for wrong in (
         Let("x", x),
         Let("z", Const(1.0, FLOAT)),
@@ -352,7 +352,7 @@ def test_the_verifier_finds_violations():
         Let("y", Op("sin", (Call("sum", (x,), (), FLOAT),), FLOAT)),
     ):
         with pytest.raises(IRError):
-            verified([wrong], kinds, ["x"])
+            verify_program([wrong], kinds, ["x"])
 
 
 # -- operations on arrays in loops -------------------------------------------------------------------------------------
@@ -363,8 +363,8 @@ def lowered(f, *args):
     names = [each.name for each in source.inputs]
     numbers = itertools.count(1)
     kinds = dict(source.kinds)
-    block = scalarized(source.body, kinds, names, lambda name: f"{name}_{next(numbers)}")
-    return program_text(verified(block, kinds, names))
+    block = scalarize(source.body, kinds, names, lambda name: f"{name}_{next(numbers)}")
+    return program_text(verify_program(block, kinds, names))
 
 
 def test_slices_in_loops_become_loops_over_elements():
@@ -433,7 +433,7 @@ def test_values_in_place_are_computed_once():
 def test_sums_of_one_array_keep_no_terms():
     def summed(f, *args):
         source = read(f, *args)
-        return program_text(with_sums_of_expressions(source.body, [source.result.name]))
+        return program_text(fuse_sums(source.body, [source.result.name]))
 
     assert "sum(square(x))" in summed(lambda x: (x * x).sum(), np.ones(3))
     assert "sum(mul(exp(x[1:]), x[1:]))" in summed(lambda x: (np.exp(x[1:]) * x[1:]).sum(), np.ones(3))
@@ -470,8 +470,8 @@ def test_conditions_are_checked_once():
         source = read(f, *args)
         names = [each.name for each in source.inputs]
         kinds, numbers = dict(source.kinds), itertools.count(1)
-        block = scalarized(source.body, kinds, names, lambda name: f"{name}_{next(numbers)}")
-        block = with_bounds(block, Definitions(block, names))
+        block = scalarize(source.body, kinds, names, lambda name: f"{name}_{next(numbers)}")
+        block = check_bounds(block, Definitions(block, names))
         return [program_text([stmt]) for stmt in statements(block) if isinstance(stmt, Check)]
 
     assert checks(f, np.ones(5)) == []
@@ -590,7 +590,7 @@ def test_terms_of_the_adjoint_of_a_number_are_added_in_any_order():
 
 def test_computed_indices_are_unsigned():
     lines = ["def f(x, k, n):", "    x[k[n - 1], 0] += x.shape[0] * x[at(n, x.shape[0]), n]", "    return 'ä', x[n]"]
-    assert with_unsigned_indices("\n".join(lines)).splitlines()[1:] == [
+    assert make_indices_unsigned("\n".join(lines)).splitlines()[1:] == [
         "    x[unsigned(k[unsigned(n - 1)]), 0] += x.shape[0] * x[unsigned(at(n, x.shape[0])), unsigned(n)]",
         "    return 'ä', x[unsigned(n)]",
     ]

@@ -9,11 +9,11 @@ import pytest
 import viewgrad as vg
 from viewgrad.compiler.source import build
 from viewgrad.compiler.source.aliases import roots_of
-from viewgrad.compiler.source.bounds import with_bounds
+from viewgrad.compiler.source.bounds import check_bounds
 from viewgrad.compiler.source.definitions import Definitions
 from viewgrad.compiler.source.ir import program_text
 from viewgrad.compiler.source.read import Reader
-from viewgrad.compiler.source.scalar_replacement import with_scalars
+from viewgrad.compiler.source.scalar_replacement import promote_to_scalars
 
 LENGTHS = (7, 1, 2, 3, 12)
 
@@ -22,7 +22,7 @@ def replaced(f, *args, is_checked=False):
     """The text of a program after the pass."""
     source = Reader().source(f, args, {})
     kinds, names = dict(source.kinds), [each.name for each in source.inputs]
-    body = with_bounds(source.body, Definitions(source.body, names))
+    body = check_bounds(source.body, Definitions(source.body, names))
     taken = set(kinds)
 
     def fresh(name):
@@ -31,7 +31,7 @@ def replaced(f, *args, is_checked=False):
         taken.add(name)
         return name
 
-    return program_text(with_scalars(body, kinds, roots_of(body), fresh, set(), is_checked))
+    return program_text(promote_to_scalars(body, kinds, roots_of(body), fresh, set(), is_checked))
 
 
 def test_recurrences_move_elements_between_variables():

@@ -16,10 +16,10 @@ import attrs
 from . import ir
 from .definitions import Definitions
 from .dependence import Affine, affine, combined, has_solution
-from .kinds import BOOL, FLOAT, Arr, Num
+from .value_types import BOOL, FLOAT, Arr, Num
 
 
-def with_accumulators(
+def accumulate_in_variables(
     block: ir.Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str],
     definitions: Definitions, add: str,
 ) -> ir.Block:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from .aliases import base_of
-from .formulas import Reading, reading
 from .ir import Block, Call, Get, Lazy, Let, LetMany, Op, Set, Var, statements
+from .scalar_forms import Reading, reading
 
 
 def is_float(kind: Any) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 import attrs
 
 from . import ir
-from .accumulators import with_accumulators
+from .accumulators import accumulate_in_variables
 from .activity import active_names
 from .aliases import base_of, roots_of
 from .definitions import Definitions
 from .dependence import Access
-from .kinds import BOOL, FLOAT, INT, Arr, Num, adjoint_kind
 from .snapshots import Changes, in_segments, reversed_segment
 from .tape_analysis import TapeAnalysis
+from .value_types import BOOL, FLOAT, INT, Arr, Num, adjoint_kind
 
 
 @attrs.define(eq=False)
@@ -67,7 +67,7 @@ def adjoint(
     else:
         forward, backward = analysis.forward(block), analysis.backward(block)
         if not wraps:
-            backward = with_accumulators(backward, kinds, roots, fresh, definitions, add)
+            backward = accumulate_in_variables(backward, kinds, roots, fresh, definitions, add)
     local = {name for names in analysis.local.values() for name in names}
     numbers = [ir.bar(name) for name in sorted(active - local) if isinstance(kinds[name], Num)]
     for name in active:

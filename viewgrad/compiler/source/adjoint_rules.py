@@ -9,8 +9,8 @@ import attrs
 
 from . import ir
 from .activity import call_has_gradient, flows, has_complex, is_float, read_by
-from .formulas import scalar_gradient
-from .kinds import FLOAT, Arr, Num, adjoint_kind, is_complex
+from .scalar_forms import scalar_gradient
+from .value_types import FLOAT, Arr, Num, adjoint_kind, is_complex
 
 
 def _reads_twice(name: str, number: int, is_complex: bool) -> bool:

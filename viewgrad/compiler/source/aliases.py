@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, expressions_of, nodes, statements
-from .kinds import Arr
+from .value_types import Arr
 
 Origins = dict[str, frozenset[Any]]
 

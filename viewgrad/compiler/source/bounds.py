@@ -15,10 +15,10 @@ import attrs
 from . import ir
 from .definitions import Definitions
 from .dependence import Affine, affine, combined, constraints_of, has_solution, sides_of, within
-from .kinds import BOOL, INT, Num
+from .value_types import BOOL, INT, Num
 
 
-def with_bounds(block: ir.Block, definitions: Definitions) -> ir.Block:
+def check_bounds(block: ir.Block, definitions: Definitions) -> ir.Block:
     """Return the program with indices marked that are in range, and with checks at the entry of loops.
 
     Arguments:

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import inspect
 import itertools
 import math
-import types
-import warnings
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import numpy as np
 
-from ...operators.codegen.source_cache import list_source
-from ..backends import numba_cache as native
-from ..backends import scalar_runtime as functions
-from ..backends.array_runtime import CAREFUL
-from ..backends.scalar_runtime import FUNCTIONS, MATH, NATIVE
-from . import runtime
 from .adjoint import adjoint
 from .aliases import base_of, roots_of, written_inputs
-from .bounds import with_bounds
-from .copy_propagation import without_copies
+from .bounds import check_bounds
+from .copy_propagation import propagate_copies
 from .definitions import Definitions
 from .ir import Block, For, Let, Push, Var, While, program_text, statements
-from .kinds import Arr, Num
+from .load import load
 from .objects import Input
 from .read import Source
-from .runtime import HOST, KERNEL, NoRoom
-from .scalar_replacement import with_scalars
-from .scalarize import scalarized
-from .sums import with_sums_of_expressions
+from .scalar_replacement import promote_to_scalars
+from .scalarize import scalarize
+from .sums import fuse_sums
 from .tangent import tangent_source
-from .unsigned_indices import with_unsigned_indices
+from .value_types import Arr, Num
 from .values import NotSupported, leaves_of
-from .verify_ir import verified
-from .write import Kernel, Writer, Written
+from .verify_ir import verify_program
+from .write import Writer, Written
 
 KEEPING: Final = {"numba"}  # executors whose loops keep array elements in variables
-_numbers: Final = itertools.count()
 
 
 @attrs.define(eq=False)
@@ -96,13 +82,13 @@ class Program:
             if each is not None:
                 each.__globals__["tape_limit"] = math.inf
 
-    def with_more_room(self, arrays: Sequence[Any]) -> list[Any]:
+    def with_more_capacity(self, arrays: Sequence[Any]) -> list[Any]:
         """Return the inputs of a run that had no room for the items of its lists, with more."""
-        room = self.source.room
-        number = next(n for n, each in enumerate(self.inputs) if each.path.root is room)
-        assert room is not None
+        capacity = self.source.capacity
+        number = next(n for n, each in enumerate(self.inputs) if each.path.root is capacity)
+        assert capacity is not None
         given = list(arrays)
-        given[number] = room.size = max(room.size, given[number] * 4)
+        given[number] = capacity.size = max(capacity.size, given[number] * 4)
         return given
 
 
@@ -145,15 +131,15 @@ def build(
     def optimized(block: Block, is_checked: bool) -> Block:
         if executor not in KEEPING or wraps:  # with wrapped indices, x[i - 1] may be x[i] if there is one element
             return block
-        return with_scalars(block, kinds, roots, fresh, cells, is_checked)
+        return promote_to_scalars(block, kinds, roots, fresh, cells, is_checked)
 
-    body = without_copies(source.body, kinds, [*names, *results])
+    body = propagate_copies(source.body, kinds, [*names, *results])
     if executor == "numba" and lowers:
-        body = verified(scalarized(body, kinds, names, fresh), kinds, names)
-    body = with_sums_of_expressions(body, results)
+        body = verify_program(scalarize(body, kinds, names, fresh), kinds, names)
+    body = fuse_sums(body, results)
     definitions = Definitions(body, names)
-    body = body if wraps else with_bounds(body, definitions)
-    verified(body, kinds, names)
+    body = body if wraps else check_bounds(body, definitions)
+    verify_program(body, kinds, names)
     roots, cells = roots_of(body), set[str]()
     writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf, roots, cells)
     bounded: Any = None
@@ -175,7 +161,7 @@ def build(
         written = writer.program(names, body, results, written=ends)
         active, notes, numbers, text = set(), [], [], program_text(body)
     second = functools.cache(functools.partial(_second, source, numbers, executor, wraps, lowers, limit))
-    run, careful = loaded(written, executor, {"tape_limit": limit, "reports": reports})
+    run, careful = load(written, executor, {"tape_limit": limit, "reports": reports})
     return Program(source, written, run, careful, inputs, numbers, results, mutated, active, notes, text, limit,
                    bounded, reports, is_segmented, second=second)
 
@@ -221,154 +207,3 @@ def _check_results(source: Source, results: Collection[str], roots: dict[str, st
             if root in seen:
                 raise NotSupported("its results share memory")
             seen.add(root)
-
-
-# -- running -----------------------------------------------------------------------------------------------------------
-
-
-def as_list(array: Any) -> Any:
-    """Return the elements of an array, as lists."""
-    return array.tolist()
-
-
-def take_list(array: Any, elements: Any) -> None:
-    """Write elements from lists to an array."""
-    array[...] = elements
-
-
-def as_number(value: Any) -> Any:
-    """Return a number as a Python number."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def not_negative(index: int) -> int:
-    """Return an index that does not count from the end."""
-    if index < 0:
-        raise IndexError
-    return index
-
-
-def loaded(
-    written: Written, executor: str, given: dict[str, Any]
-) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """Return the function `program` of a source, and for Python one in which numbers are NumPy's.
-
-    Arguments:
-        written: the source.
-        executor: "numba" or "python".
-        given: names that it uses besides those of the library.
-    """
-    if executor == "numba":
-        space = _host_space() | given
-        for kernel in written.kernels:
-            space[kernel.name] = compiled_kernel(kernel, space)
-        return _executed(written.host, space, "program"), None
-    whole = written.source()
-    quick = _host_space() | _python_space() | given | {
-        "as_list": as_list, "take_list": take_list, "as_number": as_number, "not_negative": not_negative}
-    run = _executed(whole, quick, "program")
-    careful = _host_space() | _python_space() | CAREFUL | given | {
-        "as_list": lambda array: array, "take_list": lambda array, elements: None, "not_negative": not_negative,
-        "as_number": lambda value: np.float64(value) if isinstance(value, float) else value}
-    return run, _executed(whole, careful, "program")
-
-
-def _host_space() -> dict[str, Any]:
-    space: dict[str, Any] = {**MATH, **HOST, **_plain_functions(), **CAREFUL}
-    space.update({name: function for name, function in vars(np).items() if name in ("inf", "nan")})
-    return space
-
-
-@functools.cache
-def _plain_functions() -> dict[str, Any]:
-    return {function.__name__: function for function in (*FUNCTIONS, *KERNEL)}
-
-
-def _python_space() -> dict[str, Any]:
-    return {**MATH, **_plain_functions()}
-
-
-def _executed(source: str, space: dict[str, Any], name: str) -> Callable[..., Any]:
-    file = f"<viewgrad source program {next(_numbers)}>"
-    exec(compile(source, file, "exec"), space)
-    found: Callable[..., Any] = space[name]
-    list_source(file, source, found.__code__)
-    return found
-
-
-@functools.lru_cache(maxsize=512)
-def _compiled(source: str, name: str, wraps: bool) -> Any:
-    numba = native._numba()
-    source = source if wraps else with_unsigned_indices(source)
-    path = _written(source)
-    file = f"<viewgrad source kernel {next(_numbers)}>" if path is None else str(path)
-    code = compile(source, file, "exec")
-    space: dict[str, Any] = {"__name__": __name__, "NoRoom": NoRoom, "unsigned": np.uint64, **MATH}
-    used = _names_in(code)
-    known = native_functions()
-    space.update({each: known[each]() for each in used if each in known})
-    exec(code, space)
-    list_source(file, source, space[name].__code__)
-    return numba.njit(nogil=True, error_model="numpy", fastmath=False, cache=path is not None)(space[name])
-
-
-def compiled_kernel(kernel: Kernel, space: dict[str, Any]) -> Any:
-    """Return a kernel as a function that Numba compiles when it is first called.
-
-    Arguments:
-        kernel: the kernel.
-        space: the names of the program that calls it; the compiled function itself replaces the first one there.
-    """
-    compiled = _compiled(kernel.source, kernel.name, kernel.wraps)
-
-    def run(*args: Any) -> Any:
-        with native._lock, native._deep(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = compiled(*args)
-        space[kernel.name] = compiled
-        return found
-
-    return run
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    found = set(code.co_names)
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            found |= _names_in(each)
-    return found
-
-
-@functools.cache
-def native_functions() -> dict[str, Callable[[], Any]]:
-    """Return the makers of the compiled forms of the functions that kernels call."""
-    made: dict[str, Any] = {}
-    plain: dict[str, Any] = {}
-    for module, these in ((functions, FUNCTIONS), (runtime, KERNEL)):
-        for function in these:
-            plain[function.__name__] = (module, NATIVE.get(function.__name__, function))
-
-    def make(name: str) -> Any:
-        if name not in made:
-            module, function = plain[name]
-            space = dict(vars(module)) | {"math": math, "np": np}
-            for each in _names_in(function.__code__):
-                if each in plain and each != name:
-                    space[each] = make(each)
-            fastmath: Any = {"reassoc"} if name == "plus" else False
-            jit = native._numba().njit(nogil=True, error_model="numpy", fastmath=fastmath)
-            made[name] = jit(types.FunctionType(function.__code__, space, name))
-        return made[name]
-
-    return {name: functools.partial(make, name) for name in plain}
-
-
-def _written(source: str) -> Path | None:
-    return native.source_file(source + "\n# " + _version() + "\n")
-
-
-@functools.cache
-def _version() -> str:
-    return hashlib.sha256(inspect.getsource(runtime).encode()).hexdigest()[:16]
-
-

@@ -14,7 +14,7 @@ from .liveness import reads_of
 from .renaming import renamed
 
 
-def without_copies(block: Block, kinds: dict[str, Any], outside: Collection[str]) -> Block:
+def propagate_copies(block: Block, kinds: dict[str, Any], outside: Collection[str]) -> Block:
     """Return the program without copies of numbers.
 
     Arguments:

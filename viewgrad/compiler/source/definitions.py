@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from .ir import Block, Call, Dim, For, Get, Let, LetMany, Pop, Var, While, assigned, blocks_of
-from .kinds import INT, Arr
+from .value_types import INT, Arr
 
 
 class Definitions:

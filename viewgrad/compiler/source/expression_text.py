@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...operators.define import OPERATORS
-from .formulas import ROW_OF_CLIP, ArrayText, array_formula, scalar_forward, scalar_gradient
 from .ir import NEW, Call, Const, Dim, Get, Lazy, Op, Pull, Slice, Var
-from .kinds import Arr, Num, is_complex
+from .scalar_forms import ROW_OF_CLIP, ArrayText, array_formula, scalar_forward, scalar_gradient
+from .value_types import Arr, Num, is_complex
 
 INFIX: Final = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "floor_divide": "//", "remainder": "%",

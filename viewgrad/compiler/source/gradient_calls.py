@@ -11,9 +11,9 @@ import numpy as np
 from .argument_types import type_key
 from .build import Program
 from .ir import Var
-from .kinds import Arr, Num
 from .read import Source
 from .specialization import SourceSpecialization
+from .value_types import Arr, Num
 from .values import Path
 
 
@@ -42,7 +42,7 @@ class GradientCall:
 
     def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return the arguments, with floats as NumPy scalars."""
-        return with_scalars(args, self.floats) if self.floats else args
+        return with_numpy_scalars(args, self.floats) if self.floats else args
 
     @property
     def is_current(self) -> bool:
@@ -57,7 +57,7 @@ class GradientCall:
         return isinstance(kind, Num) and kind.dtype == "d"
 
 
-def with_scalars(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+def with_numpy_scalars(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
     """Return arguments with NumPy scalars in place of the floats with some numbers."""
     given = list(args)
     for number in numbers:

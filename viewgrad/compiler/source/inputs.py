@@ -11,9 +11,9 @@ from ...tensor.tensor import Tensor, root_of
 from ...views.geometry import overlaps_itself
 from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
-from .kinds import Arr
 from .objects import Input
 from .read import Source
+from .value_types import Arr
 from .values import Path
 
 DTYPE_OF: Final = {char: np.dtype(char) for char in np.typecodes["All"]}

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from .kinds import INT, Arr, Kind, Num
+from .value_types import INT, Arr, Kind, Num
 
 # -- expressions -------------------------------------------------------------------------------------------------------
 
@@ -254,13 +254,13 @@ class Check:
     Attributes:
         test: the condition.
         of_index: whether it says that an index is in range.
-        of_room: whether it says that there is room for an item; the program runs again with more if there is not.
+        of_capacity: whether it says that there is room for an item; the program runs again with more if there is not.
     """
 
     test: Any
     line: int = 0
     of_index: bool = False
-    of_room: bool = False
+    of_capacity: bool = False
 
 
 @attrs.define(eq=False)

@@ -17,7 +17,7 @@ FLAGS: Final = ("_stop", "_skip", "_returned")
 Stmts = list[ast.stmt]
 
 
-def without_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
+def eliminate_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
     """Return the statements of a function without jumps.
 
     Loops that may end early have an attribute `stop`: the name of the flag that ends them.

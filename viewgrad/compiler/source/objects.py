@@ -16,10 +16,10 @@ import numpy as np
 
 from ..guards.identity_checks import MOST_CHECKED, Place, identity_check
 from ..guards.libraries import is_library_class, is_library_module
-from .emitting import Emitter
+from .emitter import Emitter
 from .ir import Var
-from .kinds import DTYPES, INT, Kind, Num, kind_of
 from .library import library_name
+from .value_types import DTYPES, INT, Kind, Num, kind_of
 from .values import Path, RecordValue, Static, TupleValue
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
@@ -95,7 +95,7 @@ def quick_check(guards: Sequence[Guard]) -> Callable[[Sequence[Any]], bool]:
 
 
 @attrs.define(eq=False)
-class Room:
+class ListCapacity:
     """The capacity of the lists of a program, which grows when a run needs more."""
 
     size: int = 64
@@ -150,8 +150,8 @@ class ObjectReader:
         self.guards: dict[Any, Guard] = {}
         self.captured: dict[Any, Any] = {}
         self.paths: list[Any] = []  # objects that keep the addresses used as keys valid
-        self.room: Room | None = None
-        self.out.room = self.room_for_items
+        self.capacity: ListCapacity | None = None
+        self.out.capacity = self.list_capacity
 
     def object(self, value: Any, path: Path, name: str) -> Any:
         """Return the value of an object from outside the function."""
@@ -240,11 +240,11 @@ class ObjectReader:
         found = self.captured[key] = Var(name, kind)
         return found
 
-    def room_for_items(self) -> Any:
+    def list_capacity(self) -> Any:
         """Return the number of items that there is room for in lists of unknown length."""
-        if self.room is None:
-            self.room = Room()
-        return self.input("room", INT, Path(self.room, False).to("attr", "size"))
+        if self.capacity is None:
+            self.capacity = ListCapacity()
+        return self.input("capacity", INT, Path(self.capacity, False).to("attr", "size"))
 
     def attribute_of(self, static: Static, name: str) -> Any:
         """Return an attribute of a known object."""

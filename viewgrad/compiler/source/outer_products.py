@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from . import ir
-from .kinds import Arr
+from .value_types import Arr
 
 
-def with_outer_products(block: ir.Block) -> ir.Block:
+def expand_outer_products(block: ir.Block) -> ir.Block:
     """Return the statements with outer products that only the next statement reads as a part of its expression."""
     counts = Counter(node.name for stmt in ir.statements(block) for expr in ir.expressions_of(stmt)
                      for node in ir.nodes(expr) if isinstance(node, ir.Var))

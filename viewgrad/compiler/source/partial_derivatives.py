@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...operators.define import OPERATORS
-from .formulas import scalar_gradient
 from .ir import Const, Lazy, Op
-from .kinds import BOOL, FLOAT, Arr, Num
 from .library import ROWS
+from .scalar_forms import scalar_gradient
+from .value_types import BOOL, FLOAT, Arr, Num
 from .values import NotSupported
 
 # Where the derivative of a row uses a function that is not a row itself.

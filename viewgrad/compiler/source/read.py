@@ -13,14 +13,14 @@ from typing import Any
 import attrs
 
 from .aliases import line_of_write
-from .functions import users_function
 from .ir import Block, Const, For, Let, Var, assigned, blocks_of
-from .kinds import BOOL, Kind
-from .objects import PLAIN, Guard, Input, Room, record_fields
+from .objects import PLAIN, Guard, Input, ListCapacity, record_fields
 from .reading.lists import arrays_of_list, kind_of_items
 from .reading.optional import with_unset_flags
 from .reading.statements import StatementReader
-from .renaming import with_versions
+from .renaming import rename_versions
+from .syntax_trees import users_function
+from .value_types import BOOL, Kind
 from .values import (
     CONFLICT,
     Cell,
@@ -53,7 +53,7 @@ class Source:
         result: a tree of expressions and known objects.
         kinds: the kinds of the variables.
         files: by line number, the file, if it is not the function's.
-        room: the capacity of its lists; None if it has none.
+        capacity: the capacity of its lists; None if it has none.
         reshapes: whether it takes views whose being views depends on the layout of arguments.
     """
 
@@ -64,7 +64,7 @@ class Source:
     result: Any
     kinds: dict[str, Kind]
     file: str
-    room: Room | None = None
+    capacity: ListCapacity | None = None
     reshapes: bool = False
 
 
@@ -118,11 +118,11 @@ class Reader(StatementReader):
                 first, *others = [("views", site) for site in self.out.copying]
                 raise Reread(first, True, others)
             raise NotSupported("an array that is in a list is written to", line, file)
-        body, versions = with_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
+        body, versions = rename_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
         result = _renamed(result, versions)
         name = getattr(function, "__name__", "function")
         return Source(name, list(self.out.inputs.values()), list(self.guards.values()), body, result, self.out.kinds,
-                      file, self.room, self.out.reshapes)
+                      file, self.capacity, self.out.reshapes)
 
     def _materialized(self, value: Any) -> Any:
         """Return the result with a variable in place of each expression."""

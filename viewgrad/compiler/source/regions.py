@@ -9,8 +9,8 @@ import attrs
 
 from . import ir
 from .expression_text import is_element, reads_complex
-from .formulas import scalar_forward, scalar_gradient
-from .kinds import DTYPES, Arr, Num
+from .scalar_forms import scalar_forward, scalar_gradient
+from .value_types import DTYPES, Arr, Num
 
 
 @attrs.define(eq=False)
@@ -20,7 +20,7 @@ class Region:
     stmts: ir.Block
 
 
-def with_regions(block: ir.Block, kinds: Mapping[str, Any], cells: Collection[str]) -> list[Any]:
+def outline_regions(block: ir.Block, kinds: Mapping[str, Any], cells: Collection[str]) -> list[Any]:
     """Return the statements of a block, with a region in place of those that a kernel can run.
 
     Arguments:

@@ -14,7 +14,7 @@ import attrs
 from .ir import Block, Check, For, If, Let, LetMany, Set, Var, While, assigned, get, mapped, statements
 
 
-def with_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], str]) -> tuple[Block, dict[str, str]]:
+def rename_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], str]) -> tuple[Block, dict[str, str]]:
     """Return the program, and the last names of variables that were renamed.
 
     Arguments:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...tensor.tensor import Tensor, as_scalar
-from .kinds import Num
 from .objects import record_fields
+from .value_types import Num
 from .values import ListOf, ListResult, RecordValue, Row, Static, TupleValue
 
 

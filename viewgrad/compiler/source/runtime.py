@@ -28,7 +28,7 @@ class GiveUp(Exception):
     """Raised if a program encounters an unsupported case; the function then runs eagerly."""
 
 
-class NoRoom(Exception):
+class CapacityExceeded(Exception):
     """The lists of a program have no room for another item."""
 
 
@@ -329,6 +329,7 @@ HOST: Final[dict[str, Any]] = {
     "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
     "writable": writable, "Segments": Segments, "Tape": Tape, "copied": copied, "put_back": put_back,
     "gradients_of": gradients_of, "tangent_of": tangent_of, "flowing_arrays": flowing_arrays, "GiveUp": GiveUp,
-    "NoRoom": NoRoom, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS, "asarray": np.asarray, "math": math,
+    "CapacityExceeded": CapacityExceeded,
+    "rows": _Rows(), "formulas": ARRAY_FUNCTIONS, "asarray": np.asarray, "math": math,
     "NONE": SimpleNamespace(),
 }  # fmt: skip

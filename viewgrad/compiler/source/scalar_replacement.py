@@ -15,15 +15,15 @@ import attrs
 
 from . import ir
 from .dependence import Affine, affine, combined, has_solution
-from .kinds import BOOL, FLOAT, INT, Arr, Num
 from .parallel_loops import is_parallel, root_of
+from .value_types import BOOL, FLOAT, INT, Arr, Num
 
 SCALAR: tuple[type, ...] = (ir.Let, ir.Set, ir.Check, ir.For, ir.While, ir.If, ir.Push, ir.Pop)
 Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # per axis: the counter's coefficient, and other terms
 Offset = tuple[int, ...]  # per axis: the constant
 
 
-def with_scalars(
+def promote_to_scalars(
     block: ir.Block, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], names: set[str],
     is_checked: bool,
 ) -> ir.Block:

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from .ir import Block, For, Lazy, Op, Segmented, Set, Var, While, assigned, statements
-from .kinds import BOOL, INT, Arr, Num
 from .liveness import is_read_first, use_of
+from .value_types import BOOL, INT, Arr, Num
 
 
 @attrs.frozen

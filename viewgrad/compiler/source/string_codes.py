@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .functions import nonlocals_of
+from .syntax_trees import nonlocals_of
 
 Stmts = list[ast.stmt]
 
 
-def with_string_codes(body: Stmts, parameters: Collection[str]) -> Stmts:
+def encode_strings(body: Stmts, parameters: Collection[str]) -> Stmts:
     """Return the statements of a function with numbers in place of strings that variables hold; they are not changed.
 
     Arguments:

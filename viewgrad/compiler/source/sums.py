@@ -11,10 +11,10 @@ from collections.abc import Collection
 from typing import Any
 
 from . import ir
-from .kinds import Arr
+from .value_types import Arr
 
 
-def with_sums_of_expressions(block: ir.Block, outside: Collection[str]) -> ir.Block:
+def fuse_sums(block: ir.Block, outside: Collection[str]) -> ir.Block:
     """Return the program with the terms of sums outside of loops as a part of the sums.
 
     Arguments:

@@ -13,10 +13,10 @@ import attrs
 from . import ir
 from .activity import active_names, call_has_gradient, is_float
 from .aliases import base_of, roots_of, written_inputs
-from .kinds import FLOAT, Arr, Num
 from .objects import Input
 from .partial_derivatives import joint_kind, slope
 from .read import Source
+from .value_types import FLOAT, Arr, Num
 from .values import ListResult, NotSupported, RecordValue, TupleValue, leaves_of
 
 ZERO: Final = ir.Const(0.0, FLOAT)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 from ..guards.closure_walk import user_function
-from .functions import users_function
 from .inputs import input_arrays
-from .kinds import Num, kind_of
 from .objects import Input
 from .read import Reader, Source
+from .syntax_trees import users_function
 from .tangent import tangent_source
 from .tier import SourceTier
+from .value_types import Num, kind_of
 from .values import NotSupported, Path
 
 

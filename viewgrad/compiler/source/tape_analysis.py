@@ -16,8 +16,8 @@ from .adjoint_rules import Reverser
 from .aliases import base_of
 from .definitions import Definitions
 from .dependence import Access, may_overwrite
-from .kinds import INT, Arr, Num
 from .liveness import reads_of
+from .value_types import INT, Arr, Num
 
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "div", "neg", "positive", "square", "abs", "sqrt", "less", "less_equal", "greater",

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tensor.masked_runs import holds_nan
 from .build import Program
-from .runtime import GiveUp, NoRoom
+from .runtime import CapacityExceeded, GiveUp
 
 TAPE: Final = 1 << 12  # entries of the first run
 KEPT_STACKS: Final = 4
@@ -113,8 +113,8 @@ class Tapes:
                 size = min(8 * size, most)
                 self.sizes[id(program)] = size
                 continue
-            except NoRoom:
-                arrays = program.with_more_room(arrays)
+            except CapacityExceeded:
+                arrays = program.with_more_capacity(arrays)
                 continue
             return found
 
@@ -122,8 +122,8 @@ class Tapes:
         given = [each.copy() if n in program.mutated else each for n, each in enumerate(arrays)]
         try:
             outputs, pullback = program.run(*given)
-        except NoRoom:
-            return self._quick(program, program.with_more_room(arrays))
+        except CapacityExceeded:
+            return self._quick(program, program.with_more_capacity(arrays))
         except (ZeroDivisionError, OverflowError, ValueError):
             if program.careful is None:
                 raise

@@ -16,8 +16,7 @@ from ..guards.closure_walk import user_function
 from .argument_types import classes_in, objects_in, type_key, type_text
 from .build import Program, build
 from .examples import SourceExamples
-from .functions import users_function
-from .gradient_calls import GradientCall, differentiated_types, gradient_call, with_scalars
+from .gradient_calls import GradientCall, differentiated_types, gradient_call, with_numpy_scalars
 from .inputs import input_arrays, input_places, input_value, is_writable
 from .ir import Var
 from .node import outputs_of
@@ -35,6 +34,7 @@ from .specialization import (
     failure_text,
     transition,
 )
+from .syntax_trees import users_function
 from .tapes import Tapes, default_limit
 from .values import NotSupported, leaves_of
 from .verify import difference
@@ -210,7 +210,7 @@ class SourceTier:
         if types is None:
             return None
         kinds, floats = types
-        given = with_scalars(args, floats)
+        given = with_numpy_scalars(args, floats)
         for each in self.specializations.get(kinds, ()):
             if each.source is not None and each.holds(given):
                 return gradient_call(each, len(args), numbers, floats)

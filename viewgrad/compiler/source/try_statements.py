@@ -16,7 +16,7 @@ from typing import Any
 Stmts = list[ast.stmt]
 
 
-def without_try_statements(body: Stmts, error_of: Callable[[ast.Name], Any]) -> Stmts:
+def eliminate_try_statements(body: Stmts, error_of: Callable[[ast.Name], Any]) -> Stmts:
     """Return the statements of a function without `try`; they are not changed.
 
     Arguments:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 
-def with_unsigned_indices(source: str) -> str:
+def make_indices_unsigned(source: str) -> str:
     """Return the source of a kernel with all computed indices of arrays unsigned."""
     lines = [line.encode() for line in source.split("\n")]  # offsets in syntax trees count bytes
     edits: list[tuple[int, int, bytes]] = []

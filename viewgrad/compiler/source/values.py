@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from .ir import Const, Get, Slice, Var, is_number
-from .kinds import INT, Kind, Num, joined, kind_of
+from .value_types import INT, Kind, Num, joined, kind_of
 
 
 class NotSupported(Exception):
@@ -147,7 +147,7 @@ class ListValue:
         kind: the kind of its items: a kind of numbers, a `Row`, or a tuple of them.
         stores: the arrays that hold the items, one for each part of an item.
         rows: for arrays, where they are; None for numbers.
-        room: its capacity.
+        capacity: how many items it may hold.
         has_views: whether arrays in it are read as views, so that they can be written to where they are.
     """
 
@@ -156,7 +156,7 @@ class ListValue:
     kind: Any
     stores: tuple[Var, ...]
     rows: tuple[Rows | None, ...]
-    room: Any
+    capacity: Any
     has_views: bool = False
 
 
@@ -229,7 +229,7 @@ class Heap:
         sizes: for each list, how many items there is room for.
         used: the variable that holds how much of the stores is used.
         lists: the variable that holds how many lists there are.
-        room: the capacity for items and for lists.
+        capacity: the capacity for items and for lists.
     """
 
     stores: tuple[Var, ...]
@@ -238,7 +238,7 @@ class Heap:
     sizes: Var
     used: Var
     lists: Var
-    room: Any
+    capacity: Any
 
 
 @attrs.frozen(eq=False)

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from .ir import NEW, Block, Call, Get, Let, LetMany, Set, Var, expressions_of, nodes, statements
-from .kinds import Arr
+from .value_types import Arr
 
 
 class IRError(AssertionError):
     """A pass has made a program that is not well formed."""
 
 
-def verified(block: Block, kinds: Mapping[str, Any], inputs: Collection[str]) -> Block:
+def verify_program(block: Block, kinds: Mapping[str, Any], inputs: Collection[str]) -> Block:
     """Return the program, after verifying it.
 
     Each variable has a kind, and its uses agree with it in their dimensions; inputs are not bound; an index has an item

@@ -16,11 +16,11 @@ import attrs
 
 from . import ir
 from .expression_text import ExpressionWriter, is_element
-from .kinds import Arr, Num, is_complex
 from .liveness import is_read_first, read_before_bound, reads_of
 from .parallel_loops import is_parallel, root_of
-from .regions import Region, with_regions
+from .regions import Region, outline_regions
 from .segment_text import backwards_text, segments_text
+from .value_types import Arr, Num, is_complex
 
 DUMMIES: Final = {"?": "False", "l": "0", "D": "0j"}
 
@@ -194,7 +194,7 @@ class Writer(ExpressionWriter):
         self.current = block
         later = self.everything[self.everything.index(block) + 1 :]
         self.read_later = {name for each in later for name in read_before_bound(each, set())}
-        for stmt in with_regions(block, self.kinds, self.cells):
+        for stmt in outline_regions(block, self.kinds, self.cells):
             self.statement(stmt, "    ")
         return self.lines
 
@@ -352,8 +352,8 @@ class Writer(ExpressionWriter):
 
     def on_Check(self, stmt: ir.Check, indent: str) -> None:
         error = "raise RuntimeError" if self.in_kernel else "raise GiveUp"
-        if stmt.of_index or stmt.of_room:
-            error = "raise IndexError" if stmt.of_index else "raise NoRoom"
+        if stmt.of_index or stmt.of_capacity:
+            error = "raise IndexError" if stmt.of_index else "raise CapacityExceeded"
         if stmt.test == ir.Const(False, stmt.test.kind):
             self.lines.append(f"{indent}{error}")
             return
@@ -437,7 +437,7 @@ class Writer(ExpressionWriter):
         """Return the lines of a block in a function inside the program."""
         before = self.lines, self.noted
         self.lines, self.noted = [], 0
-        for each in with_regions(block, self.kinds, self.cells):
+        for each in outline_regions(block, self.kinds, self.cells):
             self.statement(each, indent + "    ")
         found, (self.lines, self.noted) = self.lines, before
         return found
@@ -461,7 +461,7 @@ class Writer(ExpressionWriter):
 
     def inner(self, stmts: ir.Block) -> list[Any]:
         """Return the statements of a block inside, with regions in it for kernels that cost little to call."""
-        return with_regions(stmts, self.kinds, self.cells) if self.native and not self.in_kernel else stmts
+        return outline_regions(stmts, self.kinds, self.cells) if self.native and not self.in_kernel else stmts
 
     def on_Push(self, stmt: ir.Push, indent: str) -> None:
         text = self.text(stmt.value)

@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 
 from ....operators.define import OPERATORS
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import FULL, Call, Const, Get, LetMany, Op, Set, Var, get, is_number
-from ..kinds import DTYPES, INT, Arr, Kind, Num, kind_of, sample
 from ..library import CREATORS, PURE
+from ..value_types import DTYPES, INT, Arr, Kind, Num, kind_of, sample
 from ..values import Cell, Static, TupleValue, as_expr, is_none, kind_name
 from .attributes import as_variable
 from .operators import arithmetic, operation

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Block, Call, Check, Const, Dim, For, Get, Lazy, Op, Set, Slice, Var, get
-from ..kinds import BOOL, INT, Arr
+from ..value_types import BOOL, INT, Arr
 from ..values import ListValue, Rows
 
 ONE = Const(1, INT)
@@ -24,7 +24,7 @@ def append_array(out: Emitter, lst: ListValue, store: Var, rows: Rows, expr: Any
     low = out.temporary(Lazy("if", (Op("less", (ZERO, lst.count), BOOL), end, ZERO), INT), "low")
     lengths = [Dim(array, axis) for axis in range(array.kind.ndim)]
     high = out.temporary(Op("add", (low, product(lengths)), INT), "high")
-    out.emit(Check(Op("less_equal", (high, lst.room), BOOL), out.line, of_room=True))
+    out.emit(Check(Op("less_equal", (high, lst.capacity), BOOL), out.line, of_capacity=True))
     for target, value in zip((rows.starts, *rows.sizes), (low, *lengths)):
         out.emit(Set(target, (lst.count,), value, "", out.line, safe=True))
     store_array(out, lst, store, low, high, array)

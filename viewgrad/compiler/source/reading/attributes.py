@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Call, Dim, Op, Var
-from ..kinds import INT, Arr, Num, is_complex
+from ..value_types import INT, Arr, Num, is_complex
 from ..values import Static, TupleValue, as_expr, kind_name
 
 

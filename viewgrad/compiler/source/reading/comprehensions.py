@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..functions import stores_of
 from ..ir import Call, Check, Const, For, Op, Set, Slice, Var, is_number
-from ..kinds import BOOL, INT, Arr
 from ..library import library_name
+from ..syntax_trees import stores_of
+from ..value_types import BOOL, INT, Arr
 from ..values import (
     HashedDict,
     HashedSet,

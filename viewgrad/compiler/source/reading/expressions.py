@@ -10,8 +10,8 @@ from typing import Any, Final
 import attrs
 
 from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
-from ..kinds import BOOL, INT, Arr, Num, joined, kind_of_operator
 from ..objects import Fields
+from ..value_types import BOOL, INT, Arr, Num, joined, kind_of_operator
 from ..values import (
     CONFLICT,
     TEXT,
@@ -115,7 +115,7 @@ class ExpressionReader(NameReader):
             raise self.out.refused("a list of items that are not known is not supported")
         else:
             has_views = ("views", given.site) in self.known_sites
-            found = new_list(self.out, given.site, kind, self.room_for_items(), has_views)
+            found = new_list(self.out, given.site, kind, self.list_capacity(), has_views)
         if times is not None:
             repeated(self.out, found, given.items, times)
         else:

@@ -9,14 +9,14 @@ import types
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..functions import nonlocals_of, stores_of, tree_of, users_function
 from ..ir import Var
-from ..jumps import without_jumps
-from ..kinds import Arr, Num
+from ..jumps import eliminate_jumps
 from ..library import library_name
 from ..objects import Getter, Guard, record_fields
-from ..string_codes import with_string_codes
-from ..try_statements import without_try_statements
+from ..string_codes import encode_strings
+from ..syntax_trees import nonlocals_of, stores_of, tree_of, users_function
+from ..try_statements import eliminate_try_statements
+from ..value_types import Arr, Num
 from ..values import (
     CONFLICT,
     FunctionValue,
@@ -534,8 +534,8 @@ class CallReader(SelectionReader):
         if is_generator(node):
             raise self.out.refused("generators are not supported", node)
         try:
-            body = with_string_codes(node.body, given)
-            body = without_jumps(without_try_statements(body, functools.partial(self.error_of, scope)))
+            body = encode_strings(node.body, given)
+            body = eliminate_jumps(eliminate_try_statements(body, functools.partial(self.error_of, scope)))
         except NotImplementedError as error:
             raise self.out.refused(f"{error} is not supported", node) from None
         scope.stores = stores_of(body)

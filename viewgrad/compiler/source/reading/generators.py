@@ -7,8 +7,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..functions import stores_of
-from ..jumps import STOP, stop_of, without_jumps
+from ..jumps import STOP, eliminate_jumps, stop_of
+from ..syntax_trees import stores_of
 
 MOST: Final = 4  # places from which a generator yields
 LOOPS: Final = (ast.For, ast.While)
@@ -46,7 +46,7 @@ def loop_over_generator(node: ast.FunctionDef, loop: ast.For, prefix: str) -> li
               ast.GeneratorExp, ast.Nonlocal, ast.Global, ast.NamedExpr)
     if any(isinstance(each, others) for each in own) or len(yields) > MOST or len(taken) < len(yields):
         raise NotImplementedError("a generator that does not simply yield")
-    body = [each for each in without_jumps(copy.deepcopy(node.body), "_ended") if not _is_of_return(each)]
+    body = [each for each in eliminate_jumps(copy.deepcopy(node.body), "_ended") if not _is_of_return(each)]
     names = {name: prefix + name for name in (*stores_of(body), *given)}
     body = [_Renamed(names).visit(each) for each in body]
     stop = stop_of(loop)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from ..ir import Const, Op
-from ..kinds import BOOL, INT, Num
+from ..value_types import BOOL, INT, Num
 from ..values import (
     DictItems,
     HashedDict,
@@ -80,7 +80,7 @@ class HashedReader(ExpressionReader):
         """
         parts = ("keys", "values") if cls is HashedDict else ("keys",)
         fields = {name: self.new_list_at((*site, name)) for name in parts}
-        size = self.out.temporary(Op("mul", (Const(2, INT), self.room_for_items()), INT), "size")
+        size = self.out.temporary(Op("mul", (Const(2, INT), self.list_capacity()), INT), "size")
         table = library(self.out, "numpy.full", [size, Static(-1)], {})
         fields["table"] = self.out.temporary(table, "table")
         if make is not None:

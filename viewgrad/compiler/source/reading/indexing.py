@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import FULL, NEW, Const, Dim, Get, Lazy, Op, Slice, Var, get, is_number
-from ..kinds import BOOL, INT, Arr
 from ..objects import Fields
+from ..value_types import BOOL, INT, Arr
 from ..values import (
     Cell,
     ListValue,

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Check, Const, Dim, Get, Lazy, Op, Var, is_number
-from ..kinds import BOOL, INT
+from ..value_types import BOOL, INT
 from ..values import (
     DictItems,
     HashedSet,

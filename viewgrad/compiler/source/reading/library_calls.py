@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import FULL, Check, Const, Dim, Lazy, Op, Slice, Var, is_number
-from ..kinds import BOOL, INT, Arr, Num, is_complex
 from ..library import ALIASES, CREATORS, MATH, PURE, ROWS, VIEWS, row_of
+from ..value_types import BOOL, INT, Arr, Num, is_complex
 from ..values import Static, TupleValue, as_expr, is_plain
 from .arrays import array_of, assembled, created, elementwise, pure, view
 from .attributes import as_variable, attribute

@@ -15,9 +15,9 @@ from typing import Any
 
 import attrs
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Set, Slice, Var, get, is_number
-from ..kinds import BOOL, INT, Arr, Num, joined
+from ..value_types import BOOL, INT, Arr, Num, joined
 from ..values import Cell, Heap, ListOf, ListValue, Ref, Reread, Row, Rows, Static, TupleValue, as_expr, kind_name
 from .arrays import dtype_option, pure
 from .arrays_in_lists import append_array, array_at, loaded, place_of_array, product, stacked, store_array
@@ -126,18 +126,18 @@ def _checked(lst: ListValue | Ref, kind: Any) -> None:
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
-def new_list(out: Emitter, site: Any, kind: Any, room: Any, has_views: bool = False) -> ListValue:
+def new_list(out: Emitter, site: Any, kind: Any, capacity: Any, has_views: bool = False) -> ListValue:
     """Make an empty list.
 
     Arguments:
         out: the emitter that receives statements.
         site: the place in the source where it is made.
         kind: the kind of its items.
-        room: the number of numbers it may hold.
+        capacity: the number of numbers it may hold.
         has_views: whether arrays in it are read as views.
     """
     def array(dtype: str, name: str) -> Var:
-        return out.temporary(Call("empty", ((room,),), dtype_option(dtype), Arr(dtype, 1)), name)
+        return out.temporary(Call("empty", ((capacity,),), dtype_option(dtype), Arr(dtype, 1)), name)
 
     count = _number(out, "count")
     stores, rows = [], []
@@ -145,7 +145,7 @@ def new_list(out: Emitter, site: Any, kind: Any, room: Any, has_views: bool = Fa
         stores.append(array(_dtype(part), "items"))
         sizes = [array("l", "size") for _ in range(part.ndim)] if isinstance(part, Row) else []
         rows.append(Rows(array("l", "starts"), tuple(sizes)) if sizes else None)
-    return ListValue(site, count, kind, tuple(stores), tuple(rows), room, has_views)
+    return ListValue(site, count, kind, tuple(stores), tuple(rows), capacity, has_views)
 
 
 def _number(out: Emitter, name: str) -> Var:
@@ -165,15 +165,15 @@ def heap_of(out: Emitter, kind: Any) -> Heap:
         raise out.refused("a list of arrays in a list is not supported")
     dtypes = "".join(map(_dtype, parts))
     if dtypes not in out.heaps:
-        room = out.room()
+        capacity = out.capacity()
         before, out.buffer = out.buffer, out.start
 
         def array(dtype: str, name: str) -> Var:
-            return out.temporary(Call("empty", ((room,),), dtype_option(dtype), Arr(dtype, 1)), name)
+            return out.temporary(Call("empty", ((capacity,),), dtype_option(dtype), Arr(dtype, 1)), name)
 
         out.heaps[dtypes] = Heap(
             tuple([array(dtype, "heap") for dtype in dtypes]), array("l", "firsts"), array("l", "counts"),
-            array("l", "sizes"), _number(out, "used"), _number(out, "lists"), room,
+            array("l", "sizes"), _number(out, "used"), _number(out, "lists"), capacity,
         )
         out.buffer = before
     return out.heaps[dtypes]
@@ -182,7 +182,7 @@ def heap_of(out: Emitter, kind: Any) -> Heap:
 def new_ref(out: Emitter, site: Any, kind: Any) -> Ref:
     """Make an empty list on a heap."""
     heap = heap_of(out, kind)
-    out.emit(Check(Op("less", (heap.lists, heap.room), BOOL), out.line, of_room=True))
+    out.emit(Check(Op("less", (heap.lists, heap.capacity), BOOL), out.line, of_capacity=True))
     number = out.temporary(heap.lists, "number")
     for array, value in ((heap.firsts, heap.used), (heap.counts, ZERO), (heap.sizes, ZERO)):
         out.emit(Set(array, (number,), value, "", out.line, safe=True))
@@ -196,13 +196,13 @@ def _grown(out: Emitter, ref: Ref, count: Var) -> None:
     before, out.buffer = out.buffer, []
     first, size = loaded(out, heap.firsts, number, "first"), loaded(out, heap.sizes, number, "size")
     branch, out.buffer = out.buffer, []
-    out.emit(Check(Op("less", (heap.used, heap.room), BOOL), out.line, of_room=True))
+    out.emit(Check(Op("less", (heap.used, heap.capacity), BOOL), out.line, of_capacity=True))
     out.emit(Set(heap.sizes, (number,), Op("add", (size, ONE), INT), "", out.line, safe=True))
     out.emit(Let(heap.used.name, Op("add", (heap.used, ONE), INT), out.line))
     then, out.buffer = out.buffer, []
     more = out.temporary(Op("add", (Op("mul", (count, Const(2, INT)), INT), Const(4, INT)), INT), "size")
     end = out.temporary(Op("add", (heap.used, more), INT), "last")
-    out.emit(Check(Op("less_equal", (end, heap.room), BOOL), out.line, of_room=True))
+    out.emit(Check(Op("less_equal", (end, heap.capacity), BOOL), out.line, of_capacity=True))
     k = Var(out.fresh("k"), INT)
     out.kinds[k.name] = INT
     moves: Block = [
@@ -266,7 +266,7 @@ def appended(out: Emitter, lst: ListValue | Ref, value: Any) -> None:
         _grown(out, lst, count)
     cell = _cell(out, lst, count)
     if isinstance(lst, ListValue):
-        out.emit(Check(Op("less", (count, lst.room), BOOL), out.line, of_room=True))
+        out.emit(Check(Op("less", (count, lst.capacity), BOOL), out.line, of_capacity=True))
     for (_, store, rows), expr in zip(_stores(lst), _leaves(value)):
         expr = out.lifted(expr)
         if rows is None:

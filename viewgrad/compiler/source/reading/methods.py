@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import FULL, Call, Get, Set, Var, is_number
-from ..kinds import Arr, is_complex
 from ..library import PURE, ROWS, VIEWS
+from ..value_types import Arr, is_complex
 from ..values import Cell, ListValue, Ref, Reread, Static, TupleValue, as_expr, kind_name
 from .arrays import cell_of, converted
 from .attributes import as_variable

@@ -10,8 +10,8 @@ import attrs
 
 from ..ir import Check, Const, Op, Slice, Var, is_number, nodes
 from ..jumps import is_flag
-from ..kinds import BOOL, INT, Num, joined
 from ..objects import Guard, ObjectReader
+from ..value_types import BOOL, INT, Num, joined
 from ..values import (
     CONFLICT,
     Cell,

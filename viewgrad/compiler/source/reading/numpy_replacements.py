@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import Call, Op, Slice
-from ..kinds import Arr, Num
+from ..value_types import Arr, Num
 from ..values import Static, TupleValue, as_expr, is_none
 from . import numpy_code
 

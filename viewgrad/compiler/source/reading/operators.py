@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Check, Const, Lazy, Op, Var, is_number
-from ..kinds import BOOL, DTYPES, INT, Num, kind_of_operator
+from ..value_types import BOOL, DTYPES, INT, Num, kind_of_operator
 from ..values import RecordValue, Static, TupleValue, as_expr, is_identity, is_plain, kind_name
 
 FOLDED: Final[dict[str, Callable[..., Any]]] = {

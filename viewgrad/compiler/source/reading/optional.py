@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Block, Const, Let, Op, Var, assigned, blocks_of
-from ..kinds import BOOL
+from ..value_types import BOOL
 from ..values import OrNone, Static, is_none
 from .scopes import Scope
 

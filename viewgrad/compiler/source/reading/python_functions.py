@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..emitting import Emitter
+from ..emitter import Emitter
 from ..ir import Const, Dim, Lazy, Op, Slice, Var, is_number
-from ..kinds import BOOL, INT, Num, joined
 from ..library import MATH
 from ..objects import Fields
+from ..value_types import BOOL, INT, Num, joined
 from ..values import ListValue, RecordValue, Ref, Static, TupleValue, as_expr, is_hashed, is_plain, kind_name
 from .arrays import pure
 from .attributes import as_variable

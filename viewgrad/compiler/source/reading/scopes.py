@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from ..ir import Block, Check, Const, Op, Var, nodes
-from ..kinds import BOOL, Num
+from ..value_types import BOOL, Num
 from ..values import CONFLICT, Cell, Maybe, OrNone, Path, RecordValue, Ref, Static, TupleValue, joined_values
 
 

@@ -8,7 +8,7 @@ import operator
 from typing import Any, Final
 
 from ..ir import Const, Slice, get
-from ..kinds import INT
+from ..value_types import INT
 from ..values import ListValue, Ref, Static, TupleValue, as_expr, is_none
 from . import python_code
 from .comprehensions import ComprehensionReader

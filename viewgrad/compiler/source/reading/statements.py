@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...guards.libraries import is_library_module
-from ..functions import stores_of, tree_of
 from ..ir import (
     FULL,
     Block,
@@ -36,8 +35,9 @@ from ..ir import (
     statements,
 )
 from ..jumps import stop_of
-from ..kinds import BOOL, INT, Arr
 from ..objects import Guard
+from ..syntax_trees import stores_of, tree_of
+from ..value_types import BOOL, INT, Arr
 from ..values import (
     CONFLICT,
     Cell,

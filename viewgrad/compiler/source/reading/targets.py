@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Check, Const, Dim, Get, Op, Set, Var, get, nodes
-from ..kinds import BOOL, INT, Arr, Num
+from ..value_types import BOOL, INT, Arr, Num
 from ..values import (
     Cell,
     ListValue,

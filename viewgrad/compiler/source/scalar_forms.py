@@ -1,4 +1,4 @@
-"""The derivatives of elementwise operators, from the formulas of their rows."""
+"""Elementwise operators for one element: their values, their gradients, and the operands that those read."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import attrs
 from ..backends.array_runtime import CAREFUL
 from ..backends.scalar_runtime import FUNCTIONS, MATH
 from .ir import Block, Call, Get, Lazy, Let, Op, Set, Var, nodes
-from .kinds import Kind, joined
 from .runtime import HOST, KERNEL
+from .value_types import Kind, joined
 from .values import Empty, Heap, NotSupported
 
 # Names reserved for generated programs; variables of the user with these names are renamed.
@@ -40,8 +40,8 @@ def _reads(expr: Any, dtype: str) -> bool:
     return any(isinstance(node, Get) and node.base.kind.dtype == dtype for node in nodes(expr))
 
 
-def _no_room() -> Any:
-    raise NotSupported("lists have no room")
+def _no_capacity() -> Any:
+    raise NotSupported("lists have no capacity")
 
 
 class Emitter:
@@ -60,7 +60,7 @@ class Emitter:
         bases: the names under which variables were asked for.
         start: the statements before all others.
         heaps: the storage of lists in lists, by the dtypes of their items.
-        room: returns the capacity of lists.
+        capacity: returns how many items lists may hold.
         numbers_at: the places in the source where 0-d arrays are made that are used as numbers.
     """
 
@@ -80,7 +80,7 @@ class Emitter:
         self.bases: dict[str, str] = {}
         self.start: Block = []
         self.heaps: dict[str, Heap] = {}
-        self.room: Callable[[], Any] = _no_room
+        self.capacity: Callable[[], Any] = _no_capacity
         self.numbers_at: frozenset[Any] = frozenset()
 
     def refused(self, reason: str, node: Any = None) -> NotSupported:
