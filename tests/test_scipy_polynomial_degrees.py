@@ -72,3 +72,13 @@ def test_gradients_with_respect_to_degrees(name, parameters, degree):
 def test_degrees_without_hypergeometric_series_are_refused():
     with pytest.raises(vg.errors.UnsupportedFunctionError, match="degree"):
         ours.eval_hermite(vg.Tensor(2.0, requires_grad=True), 0.3)
+
+
+@pytest.mark.parametrize(("order", "degree"), [(2, 2), (2, 5), (3, 3), (4, 5)])
+def test_associated_legendre_functions_have_slopes_at_the_ends(order, degree):
+    ends, near = np.array([-1.0, 0.5, 1.0]), np.array([-1.0 + 1e-7, 0.5, 1.0 - 1e-7])
+    expected = (theirs.lpmv(order, degree, near + 5e-8) - theirs.lpmv(order, degree, near - 5e-8)) / 1e-7
+    x = vg.Tensor(ends, requires_grad=True)
+    np.testing.assert_allclose(vg.autograd.grad(ours.lpmv(order, degree, x).sum(), x)[0], expected, rtol=1e-4, atol=1.0)
+    _, tangent = vg.func.jvp(lambda x: ours.lpmv(order, degree, x), (vg.Tensor(ends),), (vg.ones(3),))
+    np.testing.assert_allclose(tangent, expected, rtol=1e-4, atol=1.0)

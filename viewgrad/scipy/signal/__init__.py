@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import convolutions, designs, filtering, partial_fractions, responses, spectra, splines, systems, windows
+from . import (
+    convolutions,
+    designs,
+    filtering,
+    partial_fractions,
+    responses,
+    spectra,
+    splines,
+    system_objects,
+    systems,
+    windows,
+)
 
 if TYPE_CHECKING:
     from ..typed.signal import *  # noqa: F403
@@ -17,7 +28,9 @@ if TYPE_CHECKING:
 
 MADE: dict[str, Any] = {
     name: function
-    for module in (convolutions, designs, filtering, partial_fractions, responses, spectra, splines, systems)
+    for module in (
+        convolutions, designs, filtering, partial_fractions, responses, spectra, splines, systems, system_objects,
+    )
     for name, function in module.MADE.items()
 }
 MADE |= {"windows": windows, "get_window": windows.get_window}

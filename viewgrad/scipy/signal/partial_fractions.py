@@ -74,6 +74,29 @@ def residuez(b: Any, a: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
     return _residues(top, 1.0 / poles) * -poles / a[-1], poles, quotient[::-1]
 
 
+@made
+def unique_roots(p: Any, tol: float = 1e-3, rtype: str = "min") -> Any:
+    """Return one root for each group of roots that are close to each other, and how many there are in each.
+
+    The gradient flows to the root that is chosen, or to all of the group for "avg".
+    """
+    if rtype not in ("max", "maximum", "min", "minimum", "avg", "mean"):
+        raise ValueError("`rtype` must be one of {'max', 'maximum', 'min', 'minimum', 'avg', 'mean'}")
+    p = floating(p)
+    plain = plain_values(p)
+    left, roots, counts = np.ones(len(plain), bool), [], []
+    for place, root in enumerate(plain):
+        if not left[place]:
+            continue
+        group = np.flatnonzero((np.abs(plain - root) <= tol) & left)
+        left[group] = False
+        ordered = group[np.argsort(plain[group], kind="stable")]
+        chosen = {"m": group, "i": ordered[:1], "a": ordered[-1:]}["m" if rtype in ("avg", "mean") else rtype[1]]
+        roots.append(p[chosen].mean())
+        counts.append(len(group))
+    return np.stack(roots) if roots else p, np.array(counts)
+
+
 def _joined(r: Any, p: Any, tol: float, rtype: str) -> tuple[Any, list[Any]]:
     """Return the denominator of partial fractions, and for each residue what its numerator is multiplied by."""
     if rtype not in ("max", "maximum", "min", "minimum", "avg", "mean"):

@@ -61,6 +61,104 @@ def symiirorder1(signal: Any, c0: Any, z1: Any, precision: float = -1.0) -> Any:
     return _both_ways(x, pole, gain, count)
 
 
+class _Resonance:
+    """A filter with the poles r exp(i omega) and r exp(-i omega), which is applied forwards and backwards.
+
+    Arguments:
+        r, omega: the absolute value and the angle of the poles.
+    """
+
+    def __init__(self, r: Any, omega: Any) -> None:
+        self.r, self.omega = numbers(r) * 1.0, numbers(omega) * 1.0
+        self.bottom = np.stack([self.r * 0.0 + 1.0, -2.0 * self.r * np.cos(self.omega), self.r * self.r])
+        self.gain = self.bottom.sum()
+        self.is_upright = float(plain_values(self.omega)) == 0.0  # both poles are the same
+
+    def ahead(self, count: int, first: int) -> Any:
+        """Return the response to an impulse at the times from `first` on."""
+        k = np.arange(first, first + count)
+        sines = k + 1.0 if self.is_upright else np.sin(self.omega * (k + 1)) / np.sin(self.omega)
+        return self.gain * self.r**k * sines
+
+    def both_ways(self, k: Any) -> Any:
+        """Return the response of the filter and its mirror image to an impulse, at times k."""
+        k, square = np.abs(k), self.r * self.r
+        ratio = (1.0 - square) / (1.0 + square)
+        if self.is_upright:
+            return self.gain**2 * (1.0 + square) / (1.0 - square) ** 3 * self.r**k * (1.0 + ratio * k)
+        scale = (1.0 + square) / (1.0 - square) / (1.0 - 2.0 * square * np.cos(2.0 * self.omega) + square * square)
+        waves = np.cos(self.omega * k) + ratio / np.tan(self.omega) * np.sin(self.omega * k)
+        return self.gain**2 * scale * self.r**k * waves
+
+    def __call__(self, x: Any, first: Any, second: Any, limit: float) -> Any:
+        """Return samples filtered forwards and backwards along the last dimension, with mirrored ends.
+
+        Arguments:
+            x: the samples.
+            first, second: the first two of the samples filtered forwards.
+            limit: the largest square of a weight at which the sums for the last two end.
+        """
+        k = np.arange(x.shape[-1])
+        last = self._sum(self.both_ways(k) + self.both_ways(k + 1), x[..., ::-1], limit)
+        other = self._sum(self.both_ways(k - 1) + self.both_ways(k + 2), x[..., ::-1], limit)
+        forwards = self._run(x[..., 2:], first, second)
+        backwards = self._run(forwards[..., -3::-1], last, other)
+        return backwards[..., ::-1]
+
+    def _run(self, x: Any, first: Any, second: Any) -> Any:
+        two = np.concatenate([first, second], -1)
+        linear, square = -self.bottom[1], -self.bottom[2]
+        state = np.concatenate([square * first + linear * second, square * second], -1)
+        rest, _ = CONVOLUTIONS["lfilter"](self.gain.reshape(1), self.bottom, x, -1, state)
+        return np.concatenate([two, rest], -1)
+
+    def _sum(self, weights: Any, x: Any, limit: float) -> Any:
+        """Return the sum of samples times weights, up to the first weight whose square is not above a limit."""
+        small = plain_values(weights) ** 2 <= limit
+        count = int(np.argmax(small)) + 1 if small.any() else small.size
+        if limit and count >= small.size:
+            raise ValueError("Sum to find symmetric boundary conditions did not converge.")
+        return (x[..., :count] * weights[:count]).sum(-1, keepdims=True)
+
+    def starts(self, x: Any, limit: float) -> tuple[Any, Any]:
+        """Return the first two of the samples filtered forwards, with mirrored samples before them."""
+        count = x.shape[-1]
+        head = self.ahead(2, 0)
+        first = head[0] * x[..., :1] + self._sum(self.ahead(count, 1), x, limit)
+        second = head[0] * x[..., 1:2] + head[1] * x[..., :1] + self._sum(self.ahead(count, 2), x, limit)
+        return first, second
+
+
+@made
+@single_like("input")
+def symiirorder2(input: Any, r: Any, omega: Any, precision: float = -1.0) -> Any:
+    """Apply a filter of second order forwards and backwards, with mirrored ends."""
+    x = floating(input)
+    if x.dtype.kind == "c":
+        raise TypeError("symiirorder2 takes real samples")
+    if plain_values(r) >= 1.0:
+        raise ValueError("r must be less than 1.0")
+    if x.ndim > 2:
+        raise ValueError("Input must be 1D or 2D")
+    if not 0 < precision <= 1:
+        precision = 1e-6 if x.dtype.char in "fF" else 1e-11
+    if plain_values(r) < 0 or abs(plain_values(omega)) >= math.pi:
+        raise lost("scipy.signal.symiirorder2", "it is differentiated for r >= 0 and |omega| < pi")
+    filtered = _Resonance(r, omega)
+    # The sums for the start end at the precision; those for the end at its root, as in SciPy.
+    return filtered(x, *filtered.starts(x, precision * precision), precision)
+
+
+def _smoothing_pole(lamb: Any) -> tuple[Any, Any]:
+    """Return the absolute value and the angle of the poles of the filter of a smoothing cubic spline."""
+    lamb = numbers(lamb) * 1.0
+    root = np.sqrt(3.0 + 144.0 * lamb)
+    xi = 1.0 - 96.0 * lamb + 24.0 * lamb * root
+    angle = np.arctan2(np.sqrt(144.0 * lamb - 1.0), np.sqrt(xi))
+    size = (24.0 * lamb - 1.0 - np.sqrt(xi)) / (24.0 * lamb)
+    return size * np.sqrt((48.0 * lamb + 24.0 * lamb * root) / xi), angle
+
+
 def _coefficients(signal: Any, pole: float, scale: float) -> Any:
     x = floating(signal)
     if x.ndim != 1:
@@ -74,7 +172,13 @@ def _coefficients(signal: Any, pole: float, scale: float) -> Any:
 def cspline1d(signal: Any, lamb: float = 0.0) -> Any:
     """Return the coefficients of the cubic spline through samples."""
     if plain_values(lamb) != 0.0:
-        raise lost("scipy.signal.cspline1d", "smoothing (lamb) is not supported for tensors with a history")
+        if not plain_values(lamb) > 1 / 144.0:
+            raise ValueError("lamb must be 0, or above 1/144")
+        x, filtered = floating(signal), _Resonance(*_smoothing_pole(lamb))
+        first, second = filtered.starts(x, 0.0)
+        head = filtered.ahead(2, 0)
+        # As in SciPy, whose sum for the second sample has the first two samples in the other order.
+        return filtered(x, first, second + (head[1] - head[0]) * (x[1:2] - x[:1]), 0.0)
     return _coefficients(signal, CUBIC, 6.0)
 
 
@@ -152,10 +256,14 @@ def sepfir2d(input: Any, hrow: Any, hcol: Any) -> Any:
 def _of_images(name: str, pole: float) -> None:
     def coefficients(signal: Any, lamb: float = 0.0, precision: float = -1.0) -> Any:
         x = floating(signal)
-        if plain_values(lamb) > (1 / 144.0 if name == "cspline2d" else 0.0):
-            raise lost(f"scipy.signal.{name}", "smoothing (lamb) is not supported for tensors with a history")
+        if name == "qspline2d" and plain_values(lamb) > 0.0:
+            raise ValueError("Smoothing quadratic splines not supported yet.")
         if not 0 <= precision < 1:
             precision = 1e-3 if x.dtype.char in "fF" else 1e-6
+        if plain_values(lamb) > 1 / 144.0:
+            poles = _smoothing_pole(lamb)
+            rows = MADE["symiirorder2"](x, *poles, precision)
+            return MADE["symiirorder2"](rows.T, *poles, precision).T
         gain = -pole * (6.0 if name == "cspline2d" else 8.0)
         along = MADE["symiirorder1"](x, gain, pole, precision)
         return MADE["symiirorder1"](along.T, gain, pole, precision).T
@@ -168,3 +276,11 @@ def _of_images(name: str, pole: float) -> None:
 
 _of_images("cspline2d", CUBIC)
 _of_images("qspline2d", QUADRATIC)
+
+
+@made
+@single_like("Iin")
+def spline_filter(Iin: Any, lmbda: Any = 5.0) -> Any:
+    """Return a matrix smoothed by a cubic spline."""
+    weights = np.array([1.0, 4.0, 1.0], np.float32) / np.float32(6.0)  # in single precision, as SciPy's
+    return MADE["sepfir2d"](MADE["cspline2d"](Iin, lmbda), weights, weights)

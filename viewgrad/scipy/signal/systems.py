@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -38,14 +39,19 @@ def characteristic(a: Any) -> Any:
 
 
 def normalized(b: Any, a: Any) -> tuple[Any, Any]:
-    """Return coefficients divided by the first of the denominator, without zeros that lead the numerator."""
-    b, a = floating(b), np.atleast_1d(floating(a))
+    """Return coefficients divided by the first of the denominator, without zeros that lead the numerators."""
+    b, a = np.atleast_2d(floating(b)), np.atleast_1d(floating(a))
+    if a.ndim != 1 or b.ndim > 2:
+        raise ValueError("The denominator must have one dimension, and the numerator one or two.")
+    if not np.any(plain_values(a) != 0):
+        raise ValueError("Denominator must have at least one nonzero element.")
     a = a[int(np.argmax(plain_values(a) != 0)) :]
-    if b.ndim < 2:
-        b = np.atleast_1d(b)
-        lead = plain_values(b) != 0
-        b = b[int(np.argmax(lead)) if lead.any() else b.shape[0] - 1 :]
-    return b / a[0], a / a[0]
+    b, a = b / a[0], a / a[0]
+    lead = np.abs(plain_values(b)).max(0) > 1e-14  # SciPy takes smaller ones as zeros
+    if lead.shape[0] and not lead[0]:
+        warnings.warn("the numerator has leading zeros, which are removed", scipy.signal.BadCoefficients, stacklevel=4)
+        b = b[:, int(np.argmax(lead)) if lead.any() else lead.shape[0] - 1 :]
+    return b[0] if b.shape[0] == 1 else b, a
 
 
 @made
@@ -169,6 +175,30 @@ def _nearest(wanted: Any, roots: Any, left: list[int]) -> Any:
 def tf2sos(b: Any, a: Any, pairing: Any = None, *, analog: bool = False) -> Any:
     """Return a cascade from numerator and denominator."""
     return MADE["zpk2sos"](*MADE["tf2zpk"](b, a), pairing, analog=analog)
+
+
+@made
+def place_poles(A: Any, B: Any, poles: Any, method: str = "YT", rtol: float = 1e-3, maxiter: int = 30) -> Any:
+    """Return the gains that move the poles of a system with one input, by Ackermann's formula.
+
+    Source: J. Ackermann, "Der Entwurf linearer Regelungssysteme im Zustandsraum" (1972).
+    """
+    A, B, poles = floating(A), floating(B), floating(poles)
+    plain = scipy.signal.place_poles(*plain_values((A, B, poles)), method, rtol, maxiter)
+    if B.shape[1] != 1:
+        raise lost("scipy.signal.place_poles", "the gains of systems with several inputs are not unique")
+    size, wanted = A.shape[0], polynomial_of(poles)
+    columns, power, total = [B], np.eye(size), wanted[size] * np.eye(size)
+    for k in range(size - 1, -1, -1):
+        power = A @ power
+        total = total + wanted[k] * power
+        columns.append(A @ columns[-1])
+    reached = np.concatenate(columns[:size], 1)
+    gains = np.linalg.solve(reached.mT, np.eye(size)[:, -1:]).mT @ total
+    near = [int(np.argmin(np.abs(plain_values(poles) - place))) for place in plain.requested_poles]
+    plain.gain_matrix, plain.requested_poles, plain.computed_poles = gains, poles[near], poles[near]
+    del plain.X  # the eigenvectors, whose derivatives would be lost
+    return plain
 
 
 def parts_of(system: Any) -> tuple[Any, ...]:

@@ -132,19 +132,31 @@ def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
 # -- functions of Legendre ---------------------------------------------------------------------------------------------
 
 
-def associated(degree: int, order: int, x: Any, root: Any) -> Any:
-    """Return an associated function of Legendre with the sign (-1)^order, of x and of root(1 - x^2)."""
+def associated(degree: int, order: int, x: Any, rooted: Callable[[int], Any]) -> Any:
+    """Return an associated function of Legendre with the sign (-1)^order.
+
+    Arguments:
+        degree, order: whole numbers.
+        x: the places.
+        rooted: returns a power of root(1 - x^2).
+    """
     size = abs(order)
     if size > degree:
         return x * 0.0
     last = x * 0.0 + float(scipy.special.factorial2(2 * size - 1) if size else 1.0) * (-1.0) ** size
-    last = last * root**size if size else last
+    last = last * rooted(size) if size else last
     before = last * 0.0
     for n in range(size + 1, degree + 1):
         before, last = last, ((2 * n - 1) * x * last - (n + size - 1) * before) / (n - size)
     if order < 0:
         last = last * ((-1.0) ** size * math.factorial(degree - size) / math.factorial(degree + size))
     return last
+
+
+def _rooted(x: Any) -> Callable[[int], Any]:
+    """Return a function for powers of root(1 - x^2), whose derivatives are finite at the ends if the power's are."""
+    square = 1.0 - x * x
+    return lambda power: square ** (power // 2) if power % 2 == 0 else square ** (power / 2)
 
 
 def _one(name: str, value: Any) -> int:
@@ -160,7 +172,7 @@ def lpmv(m: Any, v: Any, x: Any) -> Any:
     degree = _one("lpmv", v)
     if degree != float(plain_values(v)) or degree < 0:
         raise lost("scipy.special.lpmv", "for tensors with a history the degrees must be integers")
-    return associated(degree, _one("lpmv", m), x, np.sqrt(1.0 - x * x))
+    return associated(degree, _one("lpmv", m), x, _rooted(x))
 
 
 @made
@@ -185,9 +197,9 @@ def assoc_legendre_p_all(
     if norm or diff_n or np.any(plain_values(branch_cut) != 2):
         raise lost("scipy.special.assoc_legendre_p_all", "omit norm, diff_n and branch_cut for tensors with a history")
     degree, order, x = _one("assoc_legendre_p_all", n), abs(_one("assoc_legendre_p_all", m)), numbers(z) * 1.0
-    root = np.sqrt(1.0 - x * x)
+    rooted = _rooted(x)
     orders = [*range(order + 1), *range(-order, 0)]
-    return np.stack([np.stack([associated(k, each, x, root) for each in orders]) for k in range(degree + 1)])[None]
+    return np.stack([np.stack([associated(k, each, x, rooted) for each in orders]) for k in range(degree + 1)])[None]
 
 
 @made
@@ -199,7 +211,8 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     theta, phi = numbers(theta) * 1.0, numbers(phi) * 1.0
     lower, upper = (math.factorial(max(each, 0)) for each in (degree - order, degree + order))
     scale = math.sqrt((2 * degree + 1) / (4 * math.pi) * lower / upper)
-    return scale * associated(degree, order, np.cos(theta), np.sin(theta)) * np.exp(1j * order * phi)
+    sine = np.sin(theta)
+    return scale * associated(degree, order, np.cos(theta), lambda power: sine**power) * np.exp(1j * order * phi)
 
 
 def sph_harm(m: Any, n: Any, theta: Any, phi: Any) -> Any:
