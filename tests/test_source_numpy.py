@@ -21,6 +21,19 @@ PROGRAMS = {
     "hsplit": "a, b, c = np.hsplit(m, 3)\nreturn (a * b - c).sum() ** 2",
     "vsplit": "a, b, c = np.vsplit(m, 3)\nreturn (a * b - c).sum() ** 2",
     "split along an axis": "a, b = np.split(m, [1], axis=-1)\nreturn (a * b).sum()",
+    "flip": "z = x.copy()\nnp.flip(z)[0] *= y[0]\nreturn (np.flip(x) * z).sum() + np.dot(np.flip(x[:2]), y[1:3])",
+    "flip of axes": (
+        "z = m.copy()\nnp.flipud(z)[0] *= y[:3]\nreturn (np.fliplr(z) * np.flip(m, (0, 1)) - np.flip(z, axis=-1)).sum()"
+    ),
+    "dtypes of new arrays": (
+        "w = np.arange(len(x), dtype=float) * np.linspace(0, 1, len(x), dtype=np.float64)\n"
+        "return (w * x * y).sum() + (np.eye(3, dtype=m.dtype) * m).sum() * np.identity(3, dtype=float)[0, 0]"
+    ),
+    "dtypes of reductions": (
+        "return np.sum(x, dtype=np.float64) * k.sum(dtype=float) + y.mean(dtype=float) * np.cumsum(k, dtype=float)[-1]"
+    ),
+    "memory of ndarray": "z = np.ndarray(len(x), dtype=x.dtype)\nz[:] = x\nz[1] *= y[0]\nreturn (z * z).sum()",
+    "std": "return np.std(m, axis=1, ddof=1)[0] * np.std(x)",
     "delete": "s = 0.0\nfor i in range(len(x)):\n    s += np.delete(x, i).sum() * np.delete(y, -1)[0] * i\nreturn s",
     "insert": "return (np.insert(x, 1, y[0]) * np.insert(y, -1, 2.0)).sum()",
     "bincount": "return (np.bincount(k, minlength=3) * x[:3] ** 2).sum()",
@@ -125,3 +138,24 @@ def test_structured_arrays_are_read_at_each_call():
     space["TABLE"] = np.array([(1.0, 2), (3.0, 1), (5.0, 0)], dtype=[("a", float), ("k", int)])
     both = [vg.func.value_and_grad(each)(*given) for each in (compiled, function)]
     np.testing.assert_allclose(both[0][1], both[1][1])
+
+
+def scale_free(w, x):
+    y = np.empty(len(x), np.float32)
+    y[:] = w * x
+    z = (y - y.mean()) / np.std(y)  # so the gradient with respect to w is the rounding error of single precision
+    return 10.0 * (z * z * z).sum() + w
+
+
+def test_single_precision_between_is_compared_as_such():
+    x = np.random.default_rng(0).exponential(size=40)
+    compiled = vg.compile(scale_free, specialize=False)
+    slope = vg.grad(compiled)(1.3, x)
+    assert "not compiled" not in str(compiled.explain())
+    assert slope == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sample_computations_do_not_warn():
+    compiled = vg.compile(lambda x: np.std(x, ddof=1) ** 2, specialize=False)
+    assert vg.grad(compiled)(np.array([1.0, 2.0, 4.0])) == pytest.approx([-4.0 / 3.0, -1.0 / 3.0, 5.0 / 3.0])

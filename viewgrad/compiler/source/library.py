@@ -27,7 +27,7 @@ VIEWS: Final = frozenset("transpose swapaxes moveaxis squeeze expand_dims reshap
 PURE: Final = frozenset(
     """
     sum mean prod max min amax amin dot matmul outer inner vdot tensordot kron trace cumsum cumprod diff var std ptp
-    median concatenate stack vstack hstack column_stack dstack tile repeat roll flip fliplr flipud rot90 tril triu diag
+    median concatenate stack vstack hstack column_stack dstack tile repeat roll tril triu diag
     interp einsum sort argsort argmax argmin any all count_nonzero searchsorted take average
     nansum nanmean nanmax nanmin convolve correlate trapezoid logsumexp softmax log_softmax gradient
     percentile quantile pad meshgrid nonzero flatnonzero digitize isclose allclose array_equal vander

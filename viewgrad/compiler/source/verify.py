@@ -36,11 +36,12 @@ def difference(
     by_name = dict(zip(program.results, outputs))
     named = [(tree.name, leaf) for leaf, tree in zip(leaves, trees) if isinstance(tree, Var)]
     scale = scale_of(arrays)
+    is_single = computes_in_single(program)
     for name, leaf in named:
-        if not is_close(_array_of(leaf), by_name[name], scale):
+        if not is_close(_array_of(leaf), by_name[name], scale, is_single):
             return "its program gave another value than the function"
     for number, written in zip(program.mutated, outputs[len(program.results) :]):
-        if not is_close(_array_of(values[number]), written, scale):
+        if not is_close(_array_of(values[number]), written, scale, is_single):
             return "its program wrote other values to an argument"
     if pullback is None or not program.wanted or program.mutated:
         return ""
@@ -63,9 +64,10 @@ def _gradient_difference(
         list(differentiable.values()), [values[n] for n in program.wanted],
         [Tensor(seeds[name]) for name in differentiable], retain_graph=True, allow_unused=True,
     )
+    is_single = computes_in_single(program)
     noise = max(1.0, scale_of(outputs) / max(scale, 1e-300))
     for one, other in zip(expected, gradients):
-        if not is_close(np.zeros(np.shape(other)) if one is None else one._array, other, noise):
+        if not is_close(np.zeros(np.shape(other)) if one is None else one._array, other, noise, is_single):
             return "its program gave another gradient than the function"
     return ""
 
@@ -76,8 +78,19 @@ def scale_of(arrays: Sequence[Any]) -> float:
     return float(max(found, default=1.0)) or 1.0
 
 
-def is_close(expected: Any, found: Any, scale: float) -> bool:
-    """Return whether numbers agree up to rounding."""
+def computes_in_single(program: Program) -> bool:
+    """Return whether some variables of a program have single precision, so that results of both are rounded to it."""
+    return any(getattr(kind, "dtype", "") in ("f", "F") for kind in program.source.kinds.values())
+
+
+def is_close(expected: Any, found: Any, scale: float, is_single: bool = False) -> bool:
+    """Return whether numbers agree up to rounding.
+
+    Arguments:
+        expected, found: the numbers.
+        scale: the size of numbers whose rounding errors are expected.
+        is_single: whether they were computed in single precision.
+    """
     expected, found = np.asarray(expected), np.asarray(found)
     if expected.shape != found.shape:
         return False
@@ -85,7 +98,7 @@ def is_close(expected: Any, found: Any, scale: float) -> bool:
         return bool(np.all(expected == found))
     finite = np.abs(expected[np.isfinite(expected)])
     size = finite.max(initial=0.0)
-    if expected.dtype == np.float32:
+    if is_single or expected.dtype in (np.float32, np.complex64):
         return bool(np.allclose(found, expected, rtol=1e-4, atol=1e-4 * size + 1e-6 * scale, equal_nan=True))
     return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-8 * size + 1e-13 * scale + 1e-300, equal_nan=True))
 

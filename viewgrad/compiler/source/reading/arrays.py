@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -356,8 +357,12 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         names = []
     options = dict(keywords)
     taken = [each for number, arg in enumerate(args) for each in _taken(out, name, names, options, number, arg)]
-    if any(key in options for key in ("out", "where", "initial", "dtype")):
-        raise out.refused(f"{name} with out=, where=, initial= or dtype= is not supported")
+    if any(key in options for key in ("out", "where", "initial")):
+        raise out.refused(f"{name} with out=, where= or initial= is not supported")
+    dtype = options.pop("dtype", None)
+    char = None if dtype is None or is_none(dtype) else dtype_named(out, dtype)
+    if char is not None and name in REDUCTIONS and taken:
+        taken[0] = _converted_operand(out, name, taken[0], char)
     found = _options(out, name, options)
     samples, result = _sampled(out, name, function, taken, found)
     values = [arg if not isinstance(arg, Static) else Const(arg.value, INT) for arg in taken]
@@ -366,7 +371,21 @@ def pure(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         from_call = Call(name, tuple(values), found, kinds)
         return _many(out, from_call, type(result))
     kind = _result_kind(out, name, result, samples)
-    return Call(name, tuple(values), found, kind)
+    call = Call(name, tuple(values), found, kind)
+    if char is None or kind.dtype == char:
+        return call
+    if name not in CREATORS or kind.dtype != "l":
+        raise out.refused(f"{name} with dtype={np.dtype(char)} is not supported")
+    return converted(out, call, dtype)
+
+
+def _converted_operand(out: Emitter, name: str, operand: Any, char: str) -> Any:
+    """Return the operand of a reduction in the dtype in which the reduction is computed."""
+    if operand.kind.dtype == char:
+        return operand
+    if not isinstance(operand.kind, Arr) or not np.can_cast(operand.kind.dtype, char, "safe"):
+        raise out.refused(f"{name} with dtype={np.dtype(char)} is not supported")
+    return _atom(out, converted(out, operand, Static(np.dtype(char))))
 
 
 def _sampled(
@@ -381,7 +400,7 @@ def _sampled(
             for arg in taken
         ]
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
                 return samples, function(*samples, **dict(options))
         except Exception as error:
             reason = reason or f"{name}: {type(error).__name__}: {error}"

@@ -120,6 +120,36 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     return TupleValue(tuple([part(low, high) for low, high in itertools.pairwise(cuts)]), list)
 
 
+def _flip(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Read `flip`, `flipud` and `fliplr`: views in which axes are reversed."""
+    given = dict(zip(("m", "axis"), args)) | keywords
+    base, axis = as_expr(given.get("m")), given.get("axis", Static({"flipud": 0, "fliplr": 1}.get(short)))
+    known = tuple_of(axis)
+    if base is None or not isinstance(base.kind, Arr) or known is None or len(given) > 2 or len(args) > 2:
+        raise out.refused(f"{short} of these arguments is not supported")
+    ndim = base.kind.ndim
+    axes = {each % ndim for each in known if -ndim <= each < ndim} if known else set(range(ndim))
+    if len(axes) < len(known):
+        raise out.refused(f"{short} along an axis that is not there is not supported")
+    backwards = Slice(None, None, Const(-1, INT))
+    return indexed(out, as_variable(out, base), [backwards if each in axes else FULL for each in range(ndim)])
+
+
+def tuple_of(axis: Any) -> tuple[int, ...] | None:
+    """Return the axes that an argument names, () for all of them; None if they are not known."""
+    items = axis.items if isinstance(axis, TupleValue) else (axis,)
+    if not all(isinstance(each, Static) for each in items):
+        return None
+    known = [each.value for each in items]
+    if known == [None]:
+        return ()
+    return tuple(known) if all(type(each) is int for each in known) else None
+
+
+def _empty(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    return created(out, "empty", args, keywords)
+
+
 def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any], ufunc: str) -> Any:
     """Read `reduce`, `accumulate` and `outer` of a ufunc."""
     exprs = [as_expr(arg) for arg in args[:2]]
@@ -236,6 +266,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("float32", "single"), _single), **dict.fromkeys(("real", "imag"), _part),
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
     **dict.fromkeys(("split", "array_split", "vsplit", "hsplit", "dsplit"), _split),
+    **dict.fromkeys(("flip", "flipud", "fliplr"), _flip), "ndarray": _empty,
     **dict.fromkeys(("round", "around"), _round), "diag": _diag, "select": _select, "append": _append, "rint": _row,
     "ix_": _open_mesh,
 }  # fmt: skip
