@@ -75,6 +75,4 @@ def replaced_module(name: str) -> types.ModuleType:
 
 def has_attribute(value: Any, name: str, /) -> bool:
     """Implement `hasattr` in adopted code, where a scalar is a number."""
-    if name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value):
-        return False
-    return hasattr(value, name)
+    return hasattr(value, name) and not (name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value))

@@ -22,7 +22,7 @@ from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge
 from .abstract_classes import has_attribute
-from .counterparts import namespace
+from .counterparts import MISSING, namespace
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that holds the class to report
 
@@ -92,8 +92,13 @@ class NumberType(type):
 class FloatType(NumberType):
     """The type of adopted code's `float`, which loops call often."""
 
+    __instancecheck__: Any = float.__instancecheck__  # without a function written in Python
+
     def __call__(cls, value: Any = 0.0, /) -> Any:
-        return float(value) if type(value) in PLAIN else super().__call__(value)
+        kind = type(value)
+        if kind is float:
+            return value
+        return float(value) if kind is int or kind in PLAIN else super().__call__(value)
 
 
 def _number_type(metaclass: Any, python: type, base: type) -> Any:
@@ -110,6 +115,10 @@ for _kind in (NumberType, FloatType):
     copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
+# Types that adopted code's `type` returns as they are.
+SAME: Final = frozenset({int, bool, str, bytes, list, tuple, dict, set, type(None), types.FunctionType, type})
+
+
 class TypeMeta(type):
     """The type of adopted code's `type`."""
 
@@ -120,10 +129,15 @@ class TypeMeta(type):
             return type.__new__(type, name, own, body, **options)
         return super().__new__(meta, name, bases, body)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is Type:
-            return _type_of(args[0]) if len(args) == 1 else type(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
+    def __call__(cls, value: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if cls is Type and not args:
+            kind = type(value)
+            if kind in SAME and not kwargs:
+                return kind
+            if value is not MISSING and not kwargs:
+                return _type_of(value)
+        given = args if value is MISSING else (value, *args)
+        return type(*given, **kwargs) if cls is Type else super().__call__(*given, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, type) if cls is Type else super().__instancecheck__(value)
@@ -148,13 +162,15 @@ BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attri
 
 def _type_of(value: Any) -> Any:
     kind = type(value)
+    if kind is float:
+        return NUMBERS["float"]
     if issubclass(kind, Tensor):
         if isinstance(value._array, np.ndarray):
             return namespace("numpy").ndarray
         name = value.dtype.type.__name__
         return NUMBERS["float"] if name == "float64" else getattr(namespace("numpy"), name)
-    if kind is float or kind is complex:
-        return NUMBERS[kind.__name__]
+    if kind is complex:
+        return NUMBERS["complex"]
     return getattr(kind, CLASS_OF_VIEW, kind)
 
 

@@ -29,10 +29,13 @@ OWN: Final = ("__builtins__", "__getattr__", MODULE)  # globals that adopted fun
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
+_NAMED: Final = operator.attrgetter("__code__", "__defaults__", "__name__", "__doc__", "__kwdefaults__")
+
+
 def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
     """Return the attributes of a function that may be reassigned."""
-    options = function.__kwdefaults__
-    named = function.__code__, function.__defaults__, function.__name__, function.__doc__
+    named: tuple[Any, ...] = _NAMED(function)
+    options = named[-1]
     return named if options is None else (*named, *options.values())
 
 
@@ -169,10 +172,8 @@ class AdoptedGlobals:
         with self._lock:
             for name in list(self.names.keys() | self._bound.keys()) if self._follows_all else self._assigned:
                 value = self.names.get(name, MISSING)
-                if value is self._bound.get(name, MISSING) or name in OWN:
-                    continue
-                self.assign(name, value)
-            self._note_compared()
+                if value is not self._bound.get(name, MISSING) and name not in OWN:
+                    self.assign(name, value)
 
     def assign(self, name: str, value: Any) -> None:
         """Assign a global of the module, or delete it if the value is MISSING."""

@@ -22,6 +22,7 @@ import numpy as np
 from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
+from .attributes import change_attributes
 from .builtin_names import CLASS_OF_VIEW, original_builtin
 from .classes import (
     FUNCTIONS,
@@ -31,14 +32,8 @@ from .classes import (
     adopted_class,
     can_be_adopted,
     can_be_made,
-    change_attributes,
-    flush_view,
     holds_contents,
-    original_of_view,
     refresh_class,
-    refresh_view,
-    view_class,
-    view_of,
 )
 from .code_objects import captured
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
@@ -46,9 +41,19 @@ from .counterparts import MISSING, counterpart, is_replaced_module, original_of_
 from .foreign import Conversion, converted, is_single_dispatch, may_change, single_dispatch
 from .global_names import MODULE, AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
+from .object_views import (
+    fetch_at_once,
+    fetched_view_of,
+    flush_view,
+    original_of_view,
+    refresh_view,
+    view_class,
+    view_of,
+)
 from .packages import ReplacedModule
 
 DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of the module that has them
+DEEPEST: Final = 10  # attributes of attributes that are adopted before they are read
 # Types of objects that are not adopted; looked up by the exact type.
 PLAIN: Final = frozenset(
     {
@@ -56,6 +61,7 @@ PLAIN: Final = frozenset(
         type(NotImplemented), types.CodeType, np.float64, np.float32, np.int64, np.bool_, Tensor,
     }
 )  # fmt: skip
+PLAIN_KEYS: Final = PLAIN - {Tensor}
 # The functions that were adopted, with the user's own. Both live as long as someone uses them.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 # The defaults of the user's functions, as the adopted ones have them.
@@ -102,6 +108,7 @@ class AdoptionRegistry:
         self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
+        self._fetching = 0  # objects whose attributes are being adopted, one being an attribute of another
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
 
@@ -436,7 +443,17 @@ class AdoptionRegistry:
             return found
         if original_of_view(value) is not MISSING:
             return value
-        found = self._views[id(value)] = view_of(value, vars(self._classes[id(type(value))])[VIEWS])
+        views = vars(self._classes[id(type(value))])[VIEWS]
+        found = fetched_view_of(value, views) if self._fetching < DEEPEST else None
+        if found is None:
+            found = self._views[id(value)] = view_of(value, views)
+            return found
+        self._views[id(value)] = found
+        self._fetching += 1
+        try:
+            fetch_at_once(found)
+        finally:
+            self._fetching -= 1
         return found
 
     def _named_tuple(self, value: Any) -> Any:
@@ -592,6 +609,8 @@ def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
 
     @functools.wraps(inner, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and PLAIN_KEYS.issuperset(map(type, args)):
+            return keeping(*args)
         if any(isinstance(arg, Tensor) for arg in (*args, *kwargs.values())):
             return inner(*args, **kwargs)
         return keeping(*args, **kwargs)

@@ -1,0 +1,88 @@
+"""The attributes of objects as they are stored, without properties and `__getattr__` of their classes."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .counterparts import MISSING
+
+STATE: Final = "__viewgrad_state__"  # the slot of a view
+
+# The way in which objects of a class store their attributes; see `_layout`.
+_LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
+
+
+def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
+    """Replace the values of attributes of an object."""
+    for name, old in list(attributes_of(value)):
+        new = changed(old)
+        if new is not old:
+            store(value, name, new)
+
+
+def real_dict(value: Any) -> dict[str, Any]:
+    """Return the dict of an object itself; the `__dict__` of a view has the attributes of the original."""
+    descriptor = _layout(type(value))[0]
+    return {} if descriptor is None else descriptor.__get__(value)
+
+
+def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over the attributes of an object itself, not of its class."""
+    yield from real_dict(value).items()
+    for name, descriptor in _slots(value).items():
+        try:
+            yield name, descriptor.__get__(value)
+        except AttributeError:
+            continue
+
+
+def own_attribute(value: Any, name: str) -> Any:
+    """Return an attribute of an object itself, not of its class; MISSING if there is none."""
+    found = real_dict(value).get(name, MISSING)
+    if found is MISSING and name in _slots(value):
+        try:
+            return _slots(value)[name].__get__(value)
+        except AttributeError:
+            return MISSING
+    return found
+
+
+def store(value: Any, name: str, new: Any) -> None:
+    """Set an attribute of an object."""
+    slot = _slots(value).get(name)
+    if slot is None:
+        real_dict(value)[name] = new
+    else:
+        slot.__set__(value, new)
+
+
+def discard(value: Any, name: str) -> None:
+    """Delete an attribute of an object if there is one."""
+    slot = _slots(value).get(name)
+    if slot is None:
+        real_dict(value).pop(name, None)
+    elif own_attribute(value, name) is not MISSING:
+        slot.__delete__(value)
+
+
+def has_slots(value: Any) -> bool:
+    """Return whether an object has attributes besides those in its dict."""
+    return bool(_slots(value))
+
+
+def _slots(value: Any) -> dict[str, Any]:
+    return _layout(type(value))[1]
+
+
+def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
+    """Return the descriptor of the dict of objects of a class, None if they have none, and those of their slots."""
+    found = _LAYOUTS.get(kind)
+    if found is None or found[0] is not kind.__mro__:  # a class may be given other bases
+        content = [item for base in kind.__mro__ for item in vars(base).items()]
+        dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
+        slots = {name: each for name, each in content if isinstance(each, types.MemberDescriptorType) and name != STATE}
+        found = _LAYOUTS[kind] = (kind.__mro__, dicts[0] if dicts else None, slots)
+    return found[1], found[2]

@@ -1,0 +1,366 @@
+"""Objects made outside, as adopted code sees them: views with adopted methods.
+
+A view fetches attributes from the user's object, and what adopted code assigns to them is passed to the object when the
+call ends.
+
+Note [attributes without a dict]. Up to version 3.12, CPython stores the attributes of an object in place until someone
+asks for its dict, or its class changes. After that it reads them at half the speed, for good. So a view of an object
+with few attributes fetches them all when it is made, by `object.__setattr__`. `gc.get_referents` lists the values of
+such a view, and a dict instead of them once there is one. If it lists as many values as there were attributes, and each
+attribute can be read and is among them, then they are all the attributes. Otherwise the dict is used from then on.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+from .attributes import STATE, attributes_of, discard, has_slots, own_attribute, real_dict, store
+from .builtin_names import CLASS_OF_VIEW
+from .classes import ORIGINAL
+from .counterparts import MISSING
+
+FETCHED: Final = "__viewgrad_fetched__"  # the attribute of a class of views that is their class without `__getattr__`
+FETCHING: Final = "__viewgrad_fetching__"  # the attribute of such a class that is the class with `__getattr__`
+_CLASS: Final[Any] = vars(object)["__class__"]
+CONTAINERS: Final = (tuple, list, dict)
+MOST_ATTRIBUTES: Final = 30  # that CPython stores without a dict
+MOST_ITEMS: Final = 100  # of lists and dicts that are fetched although they are not read
+
+
+class ViewState:
+    """The source of a view, and the attributes that it has fetched.
+
+    If an attribute is in `seen` but not in `bound`, an interruption occurred while it was fetched or discarded, and the
+    view's value of it is invalid.
+
+    Arguments:
+        original: the user's object.
+    """
+
+    __slots__ = ("besides", "bound", "kind", "original", "referents", "seen")
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+        self.kind = type(original)
+        self.seen: dict[str, Any] = {}  # attributes of the original
+        self.bound: dict[str, Any] = {}  # their adopted versions in the view
+        self.besides = 0  # the number of referents of the view that are no attributes
+        # The addresses of the referents if the view has no dict, see Note [attributes without a dict].
+        self.referents: tuple[int, ...] | None = None
+
+
+def view_of(original: Any, view_class: type) -> Any:
+    """Return a view of an object.
+
+    Arguments:
+        original: the user's object.
+        view_class: the result of `view_class`.
+    """
+    view: Any = object.__new__(view_class)
+    _set_state(view, ViewState(original))
+    _fetch_hidden(view)
+    return view
+
+
+def fetched_view_of(original: Any, view_class: type) -> Any:
+    """Return a view of an object that lacks its attributes until `fetch_at_once`; None if they need a dict.
+
+    Arguments:
+        original: the user's object.
+        view_class: the result of `view_class`.
+    """
+    fetched = vars(view_class).get(FETCHED)
+    if fetched is None or not _can_be_fetched(original, fetched):
+        return None
+    view: Any = object.__new__(fetched)
+    _set_state(view, ViewState(original))
+    return view
+
+
+def fetch_at_once(view: Any) -> None:
+    """Fetch all attributes of the original into a view of `fetched_view_of`."""
+    state = _state(view)
+    state.besides = len(gc.get_referents(view))
+    try:
+        for name, value in list(real_dict(state.original).items()):
+            _fetch_in_place(view, name, value)
+    except BaseException:
+        _set_class(view, vars(type(view))[FETCHING])
+        raise
+    _note_referents(view, state)
+
+
+def _can_be_fetched(original: Any, fetched: type) -> bool:
+    """Return whether the attributes of an object can be stored without a dict, and are fetched before they are read."""
+    own = real_dict(original)
+    return (
+        len(own) <= MOST_ATTRIBUTES
+        and all(type(name) is str and name.isidentifier() for name in own)
+        and not has_slots(original)
+        and not any(isinstance(value, CONTAINERS) and len(value) > MOST_ITEMS for value in own.values())
+        and not any(hasattr(fetched, name) and _is_data_descriptor(fetched, name) for name in own)
+    )
+
+
+def _is_data_descriptor(kind: type, name: str) -> bool:
+    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+
+
+def _fetch_in_place(view: Any, name: str, value: Any) -> None:
+    """Take over an attribute of the original in a view without a dict."""
+    state = _state(view)
+    state.bound.pop(name, None)
+    state.seen[name] = value
+    new = type(view).__viewgrad_lookup__(view, value)
+    object.__setattr__(view, name, new)
+    state.bound[name] = new
+
+
+def _note_referents(view: Any, state: ViewState) -> None:
+    state.referents = tuple(map(id, gc.get_referents(view)))
+    if _values_in_place(view, state) is None:
+        state.referents = None
+
+
+def _values_in_place(view: Any, state: ViewState) -> tuple[Any, ...] | None:
+    """Return the values of the attributes that a view has fetched; None if it has others, or a dict."""
+    try:
+        values = tuple(map(object.__getattribute__, itertools.repeat(view), state.bound))
+    except AttributeError:
+        return None
+    referents = tuple(map(id, gc.get_referents(view)))
+    is_complete = len(referents) == len(values) + state.besides and set(referents).issuperset(map(id, values))
+    return values if is_complete else None
+
+
+def _is_unchanged(view: Any, state: ViewState) -> bool:
+    """Return whether nothing was assigned to the attributes of a view without a dict."""
+    try:
+        found = map(object.__getattribute__, itertools.repeat(view), state.bound)
+        return (
+            all(map(operator.is_, found, state.bound.values()))
+            and tuple(map(id, gc.get_referents(view))) == state.referents
+        )
+    except AttributeError:
+        return False
+
+
+def _fetch(view: Any, name: str) -> bool:
+    """Take over an attribute of the original; return whether there was one to take over."""
+    state = _state(view)
+    if name in state.bound or (name not in state.seen and own_attribute(view, name) is not MISSING):
+        return False  # fetched, or assigned by adopted code before it was read
+    value = own_attribute(state.original, name)
+    if value is MISSING:
+        return False
+    state.seen[name] = value
+    new = type(view).__viewgrad_lookup__(view, value)
+    store(view, name, new)
+    state.bound[name] = new
+    return True
+
+
+def _fetch_hidden(view: Any) -> None:
+    """Fetch the attributes that hide one of the class, which would otherwise be found instead."""
+    kind, bound = type(view), _state(view).bound
+    for name in real_dict(_state(view).original):
+        if name not in bound and hasattr(kind, name):
+            _fetch(view, name)
+
+
+def original_of_view(view: Any) -> Any:
+    """Return the original object of a view; MISSING for anything else."""
+    if CLASS_OF_VIEW not in vars(type(view)):
+        return MISSING
+    return _state(view).original
+
+
+class FetchedView:
+    """The methods of views that have fetched all attributes, in place of the adopted class's.
+
+    There is no `__getattr__` among them, since Python reads attributes of classes that have one several times slower.
+    """
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        flush_view(self)
+        return _state(self).original.__reduce_ex__(protocol)
+
+
+class View(FetchedView):
+    """The methods of views that have attributes to fetch."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the original on first access, or the result of the user's `__getattr__`."""
+        if _fetch(self, name):
+            _fetch_all(self)
+            return object.__getattribute__(self, name)
+        users = getattr(super(), "__getattr__", None)
+        return object.__getattribute__(self, name) if users is None else users(name)
+
+    def __delattr__(self, name: str) -> None:
+        _fetch(self, name)
+        super().__delattr__(name)
+
+
+def _all_attributes(view: Any) -> dict[str, Any]:
+    """Return the `__dict__` of a view."""
+    _state(view).referents = None
+    for name in list(real_dict(_state(view).original)):
+        _fetch(view, name)
+    return real_dict(view)
+
+
+def _fetch_all(view: Any) -> None:
+    """Fetch all attributes, after which the view needs no `__getattr__`, unless the user's class has one.
+
+    Long lists and dicts are fetched only if they are read, since all of their items are adopted with them.
+    """
+    fetched, state = vars(type(view)).get(FETCHED), _state(view)
+    if fetched is None:
+        return
+    others = [(name, value) for name, value in attributes_of(state.original) if name not in state.bound]
+    if any(isinstance(value, CONTAINERS) and len(value) > MOST_ITEMS for _, value in others):
+        return
+    for name, _ in others:
+        _fetch(view, name)
+    _set_class(view, fetched)
+
+
+def _set_class(view: Any, kind: type) -> None:
+    _CLASS.__set__(view, kind)  # past the `__class__` that views report
+
+
+def _copied(view: Any) -> Any:
+    flush_view(view)
+    return type(view).__viewgrad_lookup__(view, copy.copy(_state(view).original))
+
+
+def _deeply_copied(view: Any, memo: Any) -> Any:
+    flush_view(view)
+    return type(view).__viewgrad_lookup__(view, copy.deepcopy(_state(view).original, memo))
+
+
+def _is_same(view: Any, other: Any) -> bool:
+    mine, others = _state(view).original, original_of_view(other)
+    return mine is (other if others is MISSING else others)
+
+
+def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
+    """Return the class of the views of objects of a class.
+
+    Arguments:
+        made: the adopted class.
+        lookup: returns the adopted version of an attribute, for a view and the value.
+    """
+    cls = vars(made)[ORIGINAL]
+    body: dict[str, Any] = {
+        "__slots__": (STATE,) if cls.__weakrefoffset__ else (STATE, "__weakref__"),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        CLASS_OF_VIEW: made,
+        "__new__": lambda kind, *args, **kwargs: made(*args, **kwargs),  # `type(self)(...)` makes no view
+        "__viewgrad_lookup__": staticmethod(lookup),
+        "__class__": property(lambda self: made),
+        "__hash__": cls.__hash__,
+    }
+    if cls.__dictoffset__:
+        body["__dict__"] = property(_all_attributes)
+    for name, method in (("__copy__", _copied), ("__deepcopy__", _deeply_copied)):
+        if not hasattr(cls, name):
+            body[name] = method
+    if cls.__eq__ is object.__eq__:
+        body["__eq__"] = _is_same
+        if cls.__hash__ is object.__hash__:
+            body["__hash__"] = lambda self: hash(_state(self).original)
+    if hasattr(cls, "__del__"):
+        body["__del__"] = lambda self: None
+    fetched = type.__new__(type(made), cls.__name__, (FetchedView, made), dict(body))
+    kind: type = type.__new__(type(made), cls.__name__, (View, fetched), {**body, "__slots__": ()})
+    if not hasattr(cls, "__getattr__") and cls.__getattribute__ is object.__getattribute__:
+        type.__setattr__(kind, FETCHED, fetched)
+        type.__setattr__(fetched, FETCHING, kind)
+    return kind
+
+
+def refresh_view(view: Any) -> bool:
+    """Discard fetched attributes that the original has changed.
+
+    Returns:
+        Whether the original is still of the class that the view was made for.
+    """
+    state = _state(view)
+    if type(state.original) is not state.kind:
+        return False
+    if state.referents is not None:
+        if _refresh_in_place(view, state):
+            return True
+        state.referents = None
+    for name, value in list(state.seen.items()):
+        if own_attribute(state.original, name) is not value or name not in state.bound:
+            state.bound.pop(name, None)
+            discard(view, name)
+            del state.seen[name]
+    fetching = vars(type(view)).get(FETCHING)
+    if fetching is not None and not all(name in state.bound for name, _ in attributes_of(state.original)):
+        _set_class(view, fetching)
+    _fetch_hidden(view)
+    return True
+
+
+def _refresh_in_place(view: Any, state: ViewState) -> bool:
+    """Take over changed attributes of the original in a view without a dict; return whether it needs none."""
+    own, seen, bound = real_dict(state.original), state.seen, state.bound
+    if len(own) == len(bound) and all(map(operator.is_, map(own.get, bound), map(seen.get, bound))):
+        return True
+    if own.keys() != seen.keys():
+        return False
+    for name, value in list(own.items()):
+        if seen[name] is not value or name not in bound:
+            _fetch_in_place(view, name, value)
+    _note_referents(view, state)
+    return True
+
+
+def flush_view(view: Any) -> None:
+    """Assign the attributes that adopted code has assigned to the original."""
+    state = _state(view)
+    values = None
+    if state.referents is not None:
+        if _is_unchanged(view, state):
+            return
+        values = _values_in_place(view, state)
+        state.referents = None
+    unadopted = type(view).__viewgrad_unadopted__
+    now = dict(attributes_of(view)) if values is None else dict(zip(state.bound, values, strict=True))
+    for name, value in now.items():
+        known = state.bound.get(name, MISSING)
+        if known is not value and (known is not MISSING or name not in state.seen):
+            new = unadopted(value)
+            store(state.original, name, new)
+            state.seen[name] = new
+            state.bound[name] = value
+    for name in [name for name in state.bound if name not in now]:
+        discard(state.original, name)
+        del state.bound[name]
+        del state.seen[name]
+    if values is not None:
+        _note_referents(view, state)
+
+
+def _state(view: Any) -> ViewState:
+    return object.__getattribute__(view, STATE)  # type: ignore[no-any-return]
+
+
+def _set_state(view: Any, state: ViewState) -> None:
+    object.__setattr__(view, STATE, state)
