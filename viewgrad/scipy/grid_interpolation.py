@@ -60,7 +60,7 @@ DEGREES: Final = {"slinear": 1, "cubic": 3, "quintic": 5, "pchip": 3}
 
 
 class RegularGridInterpolator:
-    """Interpolation on a grid; gradients flow to the values and the evaluation points.
+    """Interpolation on a grid; gradients flow to the grid, the values and the evaluation points.
 
     Arguments:
         points: the grid points along each dimension.
@@ -74,16 +74,15 @@ class RegularGridInterpolator:
         self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan,
         **options: Any,
     ) -> None:  # fmt: skip
-        if carries_history(tuple(points)):
-            raise lost("scipy.interpolate.RegularGridInterpolator", "no gradient flows to the grid; pass its detach()")
-        grid = [as_array(axis) for axis in points]
-        for place, axis in enumerate(grid):
+        grid = [double_copy(axis) if carries_history(axis) else as_array(axis) for axis in points]
+        for place, axis in enumerate(map(as_array, grid)):
             if not (np.all(np.diff(axis) > 0) or np.all(np.diff(axis) < 0)):
                 raise ValueError(f"The points in dimension {place} must be strictly ascending or descending")
         self.values: Any = float_copy(values)
-        turned = [place for place, axis in enumerate(grid) if axis[0] > axis[-1]]
+        turned = [place for place, axis in enumerate(map(as_array, grid)) if axis[0] > axis[-1]]
         self.values = np.flip(self.values, tuple(turned)) if turned else self.values
-        self.grid = tuple(axis[::-1] if place in turned else axis for place, axis in enumerate(grid))
+        self.grid: tuple[Any, ...] = tuple(axis[::-1] if place in turned else axis for place, axis in enumerate(grid))
+        self._plain_grid = tuple(map(as_array, self.grid))
         self.method, self.bounds_error, self.fill_value, self.options = method, bounds_error, fill_value, options
 
     def __call__(self, xi: Any, method: str | None = None, *, nu: Any = None) -> Any:
@@ -94,7 +93,7 @@ class RegularGridInterpolator:
         if nu is not None and method not in ("slinear", "cubic", "quintic"):
             raise ValueError(f"Can only compute derivatives for methods slinear, cubic and quintic, got {method!r}.")
         points = self._points(xi)
-        if degree is not None and not carries_history((points, self.values)):
+        if degree is not None and not carries_history((points, self.values, self.grid)):
             values = np.array(plain_values(self.values))
             scipys = theirs.RegularGridInterpolator(
                 self.grid, values, method, self.bounds_error, self.fill_value, **self.options
@@ -103,7 +102,7 @@ class RegularGridInterpolator:
         flat = points.reshape(-1, len(self.grid))
         plain = plain_values(flat.detach())
         outside = np.zeros(len(plain), bool)
-        for place, axis in enumerate(self.grid):
+        for place, axis in enumerate(self._plain_grid):
             beyond = (plain[:, place] < axis[0]) | (plain[:, place] > axis[-1])
             if self.bounds_error and beyond.any():
                 raise ValueError(f"One of the requested xi is out of bounds in dimension {place}")
@@ -130,7 +129,7 @@ class RegularGridInterpolator:
         c, knots = self.values, []
         for place, axis in enumerate(self.grid):
             along = through_points(double_copy(axis), c, degree, None, place)
-            knots.append(as_array(along.t))
+            knots.append(along.t)
             c = np.moveaxis(along.c, 0, place)
         return NdBSpline(tuple(knots), c, degree)
 
@@ -140,7 +139,7 @@ class RegularGridInterpolator:
         found = PchipInterpolator(self.grid[last], np.moveaxis(self.values, last, 0))(flat[:, last])
         for place in range(last - 1, -1, -1):
             axis, leading = self.grid[place], np.moveaxis(found, place + 1, 0)
-            pieces = np.clip(np.searchsorted(axis, plain[:, place], "right") - 1, 0, len(axis) - 2)
+            pieces = _pieces(self._plain_grid[place], plain[:, place])
             c = PchipInterpolator(axis, leading).c[:, pieces, np.arange(len(plain))]
             found = horner(c, along_first(flat[:, place] - axis[pieces], c.ndim - 1), 0)
         return found
@@ -152,7 +151,7 @@ class RegularGridInterpolator:
             if len(axis) == 1:  # constant along it
                 corners.append([(np.zeros(len(plain), int), 1.0)])
                 continue
-            left = np.clip(np.searchsorted(axis, plain[:, place], "right") - 1, 0, len(axis) - 2)
+            left = _pieces(self._plain_grid[place], plain[:, place])
             share = (flat[:, place] - axis[left]) / (axis[left + 1] - axis[left])
             if method == "nearest":
                 corners.append([(left + (plain_values(share.detach()) > 0.5), 1.0)])
@@ -178,6 +177,11 @@ class RegularGridInterpolator:
             shaped = along_first(weight, values.ndim) if np.ndim(weight) else weight
             total = total + shaped * values
         return total
+
+
+def _pieces(axis: Any, places: Any) -> Any:
+    """Return the number of the piece between grid points in which each place is; the outer ones extend."""
+    return np.clip(np.searchsorted(axis, places, "right") - 1, 0, len(axis) - 2)
 
 
 def interpn(

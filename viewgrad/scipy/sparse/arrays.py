@@ -12,6 +12,7 @@ from ...errors import UnsupportedFunctionError
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from ..wrap import numbers
+from .extremes import SparseVector, extremes
 from .pattern import Pattern
 from .products import product
 
@@ -297,6 +298,43 @@ class SparseArray:
         data = self.data if self.dtype.kind in "fc" else self.data.astype(float)
         mean = self._of(self.pattern, data * (1.0 / count)).sum(axis, out=out)
         return mean if dtype is None or out is not None else mean.astype(dtype)
+
+    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the greatest element, or a sparse vector (of matrices a sparse matrix) of those along an axis."""
+        return self._extreme("max", axis, out, explicit, False)
+
+    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the least element; see `max`."""
+        return self._extreme("min", axis, out, explicit, False)
+
+    def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the greatest element that is not NaN; see `max`."""
+        return self._extreme("max", axis, out, explicit, True)
+
+    def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the least element that is not NaN; see `max`."""
+        return self._extreme("min", axis, out, explicit, True)
+
+    def _extreme(self, name: str, axis: Any, out: Any, explicit: bool, skips_nan: bool) -> Any:
+        if out is not None:
+            raise ValueError("Sparse min/max does not support an 'out' parameter.")
+        if not carries_history(self.data):
+            name = f"nan{name}" if skips_nan else name
+            return getattr(self.to_scipy(), name)(axis, **({"explicit": explicit} if explicit else {}))
+        axis = reduced_axis(axis)
+        pattern, data = _summed(self)
+        if axis is None:
+            keys = np.asarray(pattern.rows, np.int64) * self.shape[1] + pattern.cols
+            whole = Pattern(np.zeros(len(keys), np.int64), keys, (1, self.shape[0] * self.shape[1]))
+            return extremes(whole, data, name, explicit=explicit, skips_nan=skips_nan)[0]
+        rows = pattern if axis == 1 else pattern.transposed
+        found = extremes(rows, data, name, explicit=explicit, skips_nan=skips_nan)
+        places = np.flatnonzero(plain_values(found))
+        if not self.is_matrix:
+            return SparseVector(found[places], places, rows.shape[0])
+        zeros = np.zeros(len(places), places.dtype)
+        index, shape = ((places, zeros), (rows.shape[0], 1)) if axis == 1 else ((zeros, places), (1, rows.shape[0]))
+        return self._kind("coo")._of(Pattern(*index, shape), found[places])
 
     def diagonal(self, k: int = 0) -> Any:
         """Return the elements on a diagonal."""
