@@ -141,7 +141,7 @@ def test_each_loop_over_observations_is_recovered(executor):
         for found, wanted in zip(*results, strict=True):
             np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-9)
     told = compiled.explain()
-    assert told.count("28 times, with places from tables") == 2, told
+    assert told.count("28 times, with indices from tables") == 2, told
     assert sum(1 for _ in steps_of(compiled.specializations[0].program.program.block)) < 80, told
 
 

@@ -57,7 +57,7 @@ def first_of(program, kind):
 
 
 def use_before_definition(program):
-    block, step = next((b, s) for b, s in steps_of(program.block) if isinstance(s, Compute) and s.taken)
+    block, step = next((b, s) for b, s in steps_of(program.block) if isinstance(s, Compute) and s.operands)
     block.items.remove(step)
     block.items.insert(0, step)
 
@@ -77,10 +77,10 @@ def wrong_labels(program):
         (b, s) for b, s in steps_of(program.block)
         if isinstance(s, Compute) and any(isinstance(v, Operand) for v in s.operands)
     )  # fmt: skip
-    place = next(i for i, value in enumerate(step.taken) if isinstance(value, Operand))
-    taken = list(step.taken)
+    place = next(i for i, value in enumerate(step.operands) if isinstance(value, Operand))
+    taken = list(step.operands)
     taken[place] = attrs.evolve(taken[place], labels=(*taken[place].labels, 0))
-    step.taken = tuple(taken)
+    step.operands = tuple(taken)
 
 
 def unknown_variable(program):

@@ -122,7 +122,7 @@ def test_a_regular_loop_beside_irregular_code():
         np.testing.assert_allclose(vg.autograd.grad(value, w)[0].numpy(), vg.autograd.grad(f(x, w), w)[0].numpy())
         told = compiled.explain()
         assert "59 times, test_" in told or "58 times, test_" in told, told
-        assert told.count("places from tables") == (extra == 4), told
+        assert told.count("indices from tables") == (extra == 4), told
 
 
 def test_distinct_positions_from_a_table():
@@ -141,7 +141,7 @@ def test_distinct_positions_from_a_table():
         found, wanted = compiled(x), f(x)
         np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-12)
         np.testing.assert_allclose(vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, x)[0], rtol=1e-12)
-    assert "with places from tables" in compiled.explain()
+    assert "with indices from tables" in compiled.explain()
 
 
 @pytest.mark.parametrize(("iterations", "taken_apart"), [(20, True), (1_000, False)])

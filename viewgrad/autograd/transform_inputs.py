@@ -314,9 +314,9 @@ def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
     """Return the derivative of `output`, from the gradients for the directions of `one_hot(output)`."""
     shape = (*output.shape, *array.shape)
     if output.dtype.kind != "c":
-        return _joined(rows, shape, array.dtype)
-    straight = _joined(rows[::2], shape, array.dtype)
-    turned = _joined(rows[1::2], shape, array.dtype)
+        return _concatenate(rows, shape, array.dtype)
+    straight = _concatenate(rows[::2], shape, array.dtype)
+    turned = _concatenate(rows[1::2], shape, array.dtype)
     if array.dtype.kind != "c":
         return straight + 1j * turned
     _require_holomorphic(straight, turned)
@@ -343,16 +343,16 @@ def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Ten
     """
     shape = (*output.shape, *array.shape)
     if array.dtype.kind != "c":
-        return _joined(columns, shape, output.dtype, last=True)
-    straight = _joined(columns[::2], shape, output.dtype, last=True)
-    turned = _joined(columns[1::2], shape, output.dtype, last=True)
+        return _concatenate(columns, shape, output.dtype, last=True)
+    straight = _concatenate(columns[::2], shape, output.dtype, last=True)
+    turned = _concatenate(columns[1::2], shape, output.dtype, last=True)
     if output.dtype.kind != "c":
         return straight + 1j * turned
     _require_holomorphic(straight, turned)
     return (straight - 1j * turned) / 2
 
 
-def _joined(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
+def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
     """Join rows or columns to one tensor."""
     if not parts:
         return from_new_array(np.zeros(shape, dtype))

@@ -14,7 +14,7 @@ from .index_expr import Integer
 from .loop_ir import Access, Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
 
 Array = np.ndarray[Any, Any]
-MANY: Final = 100_000  # differences between places that are inspected
+MANY: Final = 100_000  # differences between positions that are inspected
 LARGEST: Final = 30_000_000  # accesses; with more of them, nothing is known
 UNKNOWN: Final = 1 << 60  # the number of elements accessed by a step that computed integers move
 PART: Final = 3_000  # elements that are inspected at a time
@@ -39,7 +39,7 @@ class AccessAnalysis:
         self._starts: dict[Block, Array] = {}
         self._durations: dict[Block, Array] = {}
         self._measure(program.block)
-        self._place(program.block, np.zeros(1, int))
+        self._assign_times(program.block, np.zeros(1, int))
         self._end = int(self._durations[program.block].max(initial=0))
         self._offsets: dict[tuple[Step, Grain], tuple[Array, Array]] = {}
         self._last: dict[tuple[str, Grain], Array | None] = {}
@@ -136,7 +136,7 @@ class AccessAnalysis:
         last = self._last_writes(base, writes, grain)
         if last is None:
             return False
-        return all(bool((last[places] <= times).all()) for places, times in self._parts(step, grain, window))
+        return all(bool((last[positions] <= times).all()) for positions, times in self._parts(step, grain, window))
 
     def _last_writes(self, base: Buffer, writes: Sequence[Write], grain: Grain) -> Array | None:
         """Return when each grain of a base is last written; None if that is not known."""
@@ -147,8 +147,8 @@ class AccessAnalysis:
         if sum(self.access_count(step, grain) for step in writes) <= LARGEST:
             last = np.full(grain.number_of(base.size), -1)
             for step in writes:
-                for places, times in self._parts(step, grain):
-                    np.maximum.at(last, places, times)
+                for positions, times in self._parts(step, grain):
+                    np.maximum.at(last, positions, times)
         self._last[key] = last
         return last
 
@@ -219,15 +219,15 @@ class AccessAnalysis:
             found = integer if isinstance(integer, int) else self.value(block, integer)
             return np.broadcast_to(np.asarray(found), self.counts[block])[part]
 
-        first = offsets = values(step.offset) if grain == SINGLE else grain.places(values(step.offset))
+        first = offsets = values(step.offset) if grain == SINGLE else grain.grains_at(values(step.offset))
         dims = self._dims(step, grain)
         fixed = [(_fixed(n), _fixed(stride)) for n, stride in dims]
         if all(n is not None and stride is not None for n, stride in fixed):
             inner = np.zeros(1, int)
             for n, stride in fixed:
                 inner = np.add.outer(inner, np.arange(n) * stride).reshape(-1)  # type: ignore[operator, arg-type]
-            if step.places is not None:
-                offsets = first[:, None] + step.places.array[np.add.outer(values(step.places.start), inner)]
+            if step.positions is not None:
+                offsets = first[:, None] + step.positions.array[np.add.outer(values(step.positions.start), inner)]
             else:
                 offsets = np.add.outer(first, inner)
             return offsets, np.broadcast_to(times[:, None], offsets.shape)
@@ -240,8 +240,8 @@ class AccessAnalysis:
             which = np.repeat(which, repeats)
             offsets = np.repeat(offsets, repeats) + inner * values(stride)[which]
         times = times[which]
-        if step.places is not None:
-            offsets = first[which] + step.places.array[values(step.places.start)[which] + offsets - first[which]]
+        if step.positions is not None:
+            offsets = first[which] + step.positions.array[values(step.positions.start)[which] + offsets - first[which]]
         return offsets, times
 
     def latest(self, steps: Iterable[Step]) -> int:
@@ -316,7 +316,7 @@ class AccessAnalysis:
         lengths: Array = sums[ends] - sums[ends - self._loops[loop]]
         return lengths
 
-    def _place(self, block: Block, starts: Array) -> None:
+    def _assign_times(self, block: Block, starts: Array) -> None:
         self._starts[block] = starts
         time = starts.copy()
         for item in block.items:
@@ -326,7 +326,7 @@ class AccessAnalysis:
                 ends = np.cumsum(repeats)
                 first = np.repeat(ends - repeats, repeats)
                 since = before - before[first] if len(before) else before
-                self._place(item.body, np.repeat(time, repeats) + since)
+                self._assign_times(item.body, np.repeat(time, repeats) + since)
                 time = time + self._lengths(item)
             elif isinstance(item, IrregularLoop):
                 durations = np.zeros(len(item.kinds), int)
@@ -335,7 +335,7 @@ class AccessAnalysis:
                     durations[kinds == number] = self._durations[body]
                 starts = time[0] + np.cumsum(durations) - durations
                 for number, body in enumerate(item.bodies):
-                    self._place(body, starts[kinds == number])
+                    self._assign_times(body, starts[kinds == number])
                 time = time + int(durations.sum())
             else:
                 time = time + 1

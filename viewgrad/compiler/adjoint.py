@@ -46,9 +46,9 @@ from .scalar_rules import derivative
 
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "neg", "positive", "square", "conj", "clone", "where", "masked_fill", "as_float",
-    "place",
+    "position",
 })  # fmt: skip
-PLACES: Final = re.compile(r"\{(\w+)\}")
+PLACEHOLDERS: Final = re.compile(r"\{(\w+)\}")
 
 
 @attrs.define(eq=False)
@@ -186,8 +186,8 @@ class _Differentiation:
         value = step.value
         if isinstance(value, Operand) and value.step in self.active:
             read = Read(
-                self._name("g"), step.sizes, step.location, gradient, step.strides, step.offset, places=step.places,
-                moves=self._moves(step),
+                self._name("g"), step.sizes, step.location, gradient, step.strides, step.offset,
+                positions=step.positions, moves=self._moves(step),
             )
             items.append(read)
             labels = tuple(range(len(step.sizes)))
@@ -199,7 +199,7 @@ class _Differentiation:
             self._contribute(block, items, contributions, value.step, given)
         zero = Write(
             self._name("w"), step.sizes, step.location, gradient, step.strides, step.offset, Number(0.0),
-            places=step.places, moves=self._moves(step),
+            positions=step.positions, moves=self._moves(step),
         )
         items.append(zero)
 
@@ -229,7 +229,7 @@ class _Differentiation:
             items.append(
                 Add(
                     self._name("w"), step.sizes, step.location, gradient, step.strides, step.offset, total,
-                    places=step.places, moves=self._moves(step),
+                    positions=step.positions, moves=self._moves(step),
                 )
             )
             return
@@ -243,7 +243,7 @@ class _Differentiation:
         self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Compute, total: Value
     ) -> None:
         grad = attrs.evolve(total, labels=step.out)
-        for number, value in enumerate(step.taken):
+        for number, value in enumerate(step.operands):
             if not isinstance(value, Operand) or value.step not in self.active:
                 continue
             template = _slope_of(step, number)
@@ -254,18 +254,18 @@ class _Differentiation:
             if not template:
                 continue
             taken: list[Value] = []
-            places: dict[str, str] = {}
-            for place in PLACES.findall(template):
-                if place in places:
+            positions: dict[str, str] = {}
+            for position in PLACEHOLDERS.findall(template):
+                if position in positions:
                     continue
-                places[place] = f"{{{len(taken)}}}"
-                if place == "grad":
+                positions[position] = f"{{{len(taken)}}}"
+                if position == "grad":
                     taken.append(grad)
-                elif place == "result":
+                elif position == "result":
                     taken.append(Operand(self._restored(step), step.out))
                 else:
-                    taken.append(self._restored_value(step.taken[int(place)]))
-            expression = PLACES.sub(lambda match, places=places: places[match[1]], template)  # type: ignore[misc]
+                    taken.append(self._restored_value(step.operands[int(position)]))
+            expression = PLACEHOLDERS.sub(lambda match, positions=positions: positions[match[1]], template)  # type: ignore[misc]
             if expression == "{0}" and value.labels == step.out and taken[0] is grad and not step.summed:
                 self._contribute(block, items, contributions, value.step, total)
                 continue
@@ -277,10 +277,10 @@ class _Differentiation:
         self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Call, total: Value
     ) -> None:
         numbers = [number for number, kind in enumerate(step.operation.operands) if kind is not None]
-        for number, value in zip(numbers, step.taken):
+        for number, value in zip(numbers, step.operands):
             if not isinstance(value, Operand) or value.step not in self.active:
                 continue
-            taken = (total, *[self._restored_value(each) for each in step.taken])
+            taken = (total, *[self._restored_value(each) for each in step.operands])
             out = Call(self._name("g"), out_sizes(value.step), step.location, step.operation, taken, number)
             items.append(out)
             self._contribute(block, items, contributions, value.step, Operand(out, tuple(range(len(out.sizes)))))
@@ -329,12 +329,12 @@ class _Differentiation:
             home = step.memory or step
         if home is not None:
             return Read(
-                self._name("p"), home.sizes, step.location, home.base, home.strides, home.offset, places=home.places,
-                moves=self._moves(home),
+                self._name("p"), home.sizes, step.location, home.base, home.strides, home.offset,
+                positions=home.positions, moves=self._moves(home),
             )
         if type(step) is Compute and step.operator in CHEAP and not step.summed and self._is_cheap(step):
-            taken = tuple([self._restored_value(value) for value in step.taken])
-            return attrs.evolve(step, name=self._name("p"), taken=taken)
+            taken = tuple([self._restored_value(value) for value in step.operands])
+            return attrs.evolve(step, name=self._name("p"), operands=taken)
         return None
 
     def _stays(self, step: Read) -> bool:
@@ -351,7 +351,7 @@ class _Differentiation:
             return self._stays(step)
         return (
             type(step) is Compute and step.operator in CHEAP and not step.summed
-            and all(self._is_cheap(value.step) for value in step.taken if isinstance(value, Operand))
+            and all(self._is_cheap(value.step) for value in step.operands if isinstance(value, Operand))
         )
 
     def _popped(self, step: Step) -> Step:
@@ -387,10 +387,10 @@ def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
                 if step.base.name in bases and step.base.dtype.kind == "f":
                     active.add(step)
             elif isinstance(step, Call) and step.dtype.kind == "f":
-                if any(isinstance(value, Operand) and value.step in active for value in step.taken):
+                if any(isinstance(value, Operand) and value.step in active for value in step.operands):
                     active.add(step)
             elif isinstance(step, Compute) and step.dtype.kind == "f":
-                for number, value in enumerate(step.taken):
+                for number, value in enumerate(step.operands):
                     if isinstance(value, Operand) and value.step in active and _slope_of(step, number) != "":
                         active.add(step)
     return bases, active

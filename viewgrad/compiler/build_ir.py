@@ -1,7 +1,7 @@
 """From instructions with recovered loops to the loop IR.
 
-An operand of an instruction is identified by the place of the instruction that computed it (its line and operation) and
-by its age: the number of values computed at that place since. If it comes from the same execution of the block, or from
+An operand of an instruction is identified by the site of the instruction that computed it (its line and operation) and
+by its age: the number of values computed at that site since. If it comes from the same execution of the block, or from
 an enclosing block, it is a local value. Everything else goes through a base: a register if always the latest value is
 used, otherwise an array of all of them.
 """
@@ -29,7 +29,7 @@ from .loop_ir import (
     Move,
     Number,
     Operand,
-    Places,
+    Positions,
     Program,
     Read,
     Step,
@@ -45,10 +45,10 @@ UNROLLED: Final = 200  # terms that may remain without a loop
 
 
 class SpillError(NotCompiledError):
-    """Values other than the latest ones of some places are used, so these places need memory.
+    """Values other than the latest ones of some sites are used, so these sites need memory.
 
     Attributes:
-        keys: the keys of the places.
+        keys: the keys of the sites.
     """
 
     def __init__(self, message: str, *keys: Any) -> None:
@@ -62,7 +62,7 @@ def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     If irregular loops would need values in memory, a short program is built without such loops.
 
     Arguments:
-        lower: makes the stream, with the values of some places in memory; each has as much room as the largest.
+        lower: makes the stream, with the values of some sites in memory; each has as much room as the largest.
     """
     streams: dict[Any, Stream] = {}
 
@@ -86,7 +86,7 @@ def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
         except NotCompiledError as error:
             failure = failure or error
             continue
-        if choices or found[0].roller.taken <= UNROLLED or len(found[0].roller.terms) <= UNROLLED:
+        if choices or found[0].roller.operation_count <= UNROLLED or len(found[0].roller.terms) <= UNROLLED:
             return found
         plain = found
     if plain is None:
@@ -105,7 +105,7 @@ def _built(lower: Callable[[dict[Any, int]], Stream], choices: bool) -> tuple[St
         except SpillError as error:
             if len(spilled) >= MOST_SPILLED or not error.keys - spilled.keys():
                 raise
-            sizes = {key: size for key, (size, _, _) in zip(stream.keys, stream.places)}
+            sizes = {key: size for key, (size, _, _) in zip(stream.keys, stream.sites)}
             spilled = {key: sizes[key] for key in sizes if key in spilled or key in error.keys}
 
 
@@ -123,9 +123,9 @@ class Builder:
         self.choices = choices
         self.bases = {base.name: base for base in stream.bases}
         self.numbers = 0
-        self.places: dict[int, set[int]] = {}  # by term: the places that compute values in it
-        self.kept: dict[int, Buffer] = {}  # by place: the register of its latest value
-        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by place: the steps that compute its values
+        self.sites: dict[int, set[int]] = {}  # by term: the sites that compute values in it
+        self.registers: dict[int, Buffer] = {}  # by site: the register of its latest value
+        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by site: the steps that compute its values
         self.scopes: list[tuple[list[tuple[int | None, Any]], set[int]]] = []
         self.spills: list[SpillError] = []
 
@@ -137,7 +137,7 @@ class Builder:
         left = sum(program_size(term) for term in terms)
         if left > self.stream.limit:
             raise TraceTooLongError(
-                f"of {self.stream.roller.taken} operations, {left} are left that belong to no loop; at most "
+                f"of {self.stream.roller.operation_count} operations, {left} are left that belong to no loop; at most "
                 f"{self.stream.limit} are compiled. Use rows and matrices in place of single numbers, or compile a "
                 "part of it"
             )
@@ -145,8 +145,8 @@ class Builder:
         block = self.block(terms, ints)
         if self.spills:
             raise SpillError(self.spills[0].message, *[key for spill in self.spills for key in spill.keys])
-        for place, base in self.kept.items():
-            for owner, step in self.defined[place]:
+        for site, base in self.registers.items():
+            for owner, step in self.defined[site]:
                 at = owner.items.index(step)
                 owner.items.insert(at + 1, self._write(base, step))
         return Program(block, self.bases, self.stream.results, self.stream.locations)
@@ -162,12 +162,12 @@ class Builder:
         Arguments:
             terms, ints: these.
             block: the block to be filled, if there is one.
-            inside: the places that define values in the loop whose body it is.
+            inside: the sites that define values in the loop whose body it is.
         """
         if block is None:
             block = Block([], self._name("c"))
         if inside is None:
-            inside = set().union(*[self._places_in(term) for term in terms])
+            inside = set().union(*[self._sites_in(term) for term in terms])
         defined: list[tuple[int | None, Any]] = []
         self.scopes.append((defined, inside))
         for term, numbers in zip(terms, ints):
@@ -176,13 +176,13 @@ class Builder:
                 block.items.append(step)
                 if self.structures[term.structure][0] == "spilled":
                     block.items.append(self._spill(step, term, numbers))
-                place = self._place(term)
-                if place is not None:
-                    defined.append((place, step))
-                    self.defined.setdefault(place, []).append((block, step))
+                site = self._site(term)
+                if site is not None:
+                    defined.append((site, step))
+                    self.defined.setdefault(site, []).append((block, step))
             else:
                 block.items.append(self.loop(term, numbers) if type(term) is Loop else self.choice(term))
-                defined.append((None, self._places_in(term)))
+                defined.append((None, self._sites_in(term)))
         if len(self.scopes) > 1:
             self.scopes.pop()
         return block
@@ -203,7 +203,7 @@ class Builder:
     def choice(self, term: IrregularIteration) -> IrregularLoop:
         """Return a loop whose iterations are not all alike."""
         name = self._name("i")
-        inside = self._places_in(term)
+        inside = self._sites_in(term)
         bodies = []
         for number, body in enumerate(term.bodies):
             block = Block([], self._name("c"))
@@ -259,18 +259,19 @@ class Builder:
             of = self.stream.bases[base]
             return Write(self._name("w"), sizes, location, of, strides, offset, value, unrecorded=unrecorded)
         if kind in ("read_at", "write_at"):
-            return self._moved(block, structure, numbers, constants)
+            return self._dynamic_access(block, structure, numbers, constants)
         if kind in ("gather", "scatter"):
             _, base, location, shape, table, *rest = structure
-            places = Places(f"P{table}", self.stream.tables[table].table(), numbers[1], math.prod(shape))
+            positions = Positions(f"P{table}", self.stream.tables[table].table(), numbers[1], math.prod(shape))
             sizes, strides = tuple([constant(n) for n in shape]), _row_strides(shape)
             of = self.stream.bases[base]
             if kind == "gather":
-                return Read(self._name("v"), sizes, location, of, strides, numbers[0], places=places)
+                return Read(self._name("v"), sizes, location, of, strides, numbers[0], positions=positions)
             operand, unrecorded = rest
             value = self.value(block, operand, iter(numbers[2:]), constants)
             return Write(
-                self._name("w"), sizes, location, of, strides, numbers[0], value, places=places, unrecorded=unrecorded
+                self._name("w"), sizes, location, of, strides, numbers[0], value, positions=positions,
+                unrecorded=unrecorded,
             )
         assert kind == "check"
         _, location, operand, expected = structure
@@ -279,7 +280,7 @@ class Builder:
         right = Number(expected) if fixed else self.value(block, expected, iter(()), constants)
         return Check(self._name("g"), (), location, value, right)
 
-    def _moved(
+    def _dynamic_access(
         self, block: Block, structure: tuple[Any, ...], numbers: tuple[Integer, ...], constants: Any
     ) -> Access:
         """Return a read or a write of a window that computed integers move."""
@@ -299,7 +300,7 @@ class Builder:
         )
 
     def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
-        """Return the write of a value to its place in memory."""
+        """Return the write of a value to its position in memory."""
         _, _, base, location, ndim, count = self.structures[term.structure]
         sizes, strides = numbers[count : count + ndim], numbers[count + ndim : count + 2 * ndim]
         value = Operand(step, tuple(range(ndim)))
@@ -315,51 +316,51 @@ class Builder:
             if (bits == bits[0]).all():
                 return Number(numbers[0].item())
             return Table(self._name("F"), numbers, block)
-        place, labels = operand
+        site, labels = operand
         try:
-            return Operand(self._found(block, place, next(ages)), labels)
+            return Operand(self._step_of(block, site, next(ages)), labels)
         except SpillError as error:  # there may be more of them
             self.spills.append(error)
             return Number(0.0)
 
-    def _found(self, block: Block, place: int, age: Integer) -> Step:
+    def _step_of(self, block: Block, site: int, age: Integer) -> Step:
         """Return the step that gives a value, or that reads it, which is put at the end of the block."""
         wanted = age.value
         if wanted is not None:
             for defined, inside in reversed(self.scopes):
                 for at, what in reversed(defined):
-                    if at == place:
+                    if at == site:
                         if not wanted:
                             found: Step = what
                             return found
                         wanted -= 1
-                    elif at is None and place in what:
+                    elif at is None and site in what:
                         break
                 else:
-                    if place not in inside:
+                    if site not in inside:
                         continue  # all of them are around this block
                 break
             if age.value == 0:
-                return self._latest(block, place)
+                return self._latest(block, site)
         raise SpillError(
-            f"a value that was made several iterations earlier is used ({self._where(place)})", self.stream.keys[place]
+            f"a value that was made several iterations earlier is used ({self._where(site)})", self.stream.keys[site]
         )
 
-    def _latest(self, block: Block, place: int) -> Step:
-        """Return a read of the latest value of a place."""
-        shape = self.stream.places[place][2]
-        base = self.kept.get(place)
+    def _latest(self, block: Block, site: int) -> Step:
+        """Return a read of the latest value of a site."""
+        shape = self.stream.sites[site][2]
+        base = self.registers.get(site)
         if base is None and shape is not None:
-            size, dtype, _ = self.stream.places[place]
-            base = self.kept[place] = Buffer(self._name("r"), max(size, 1), np.dtype(dtype), "register")
+            size, dtype, _ = self.stream.sites[site]
+            base = self.registers[site] = Buffer(self._name("r"), max(size, 1), np.dtype(dtype), "register")
             self.bases[base.name] = base
         if shape is None or base is None:
             raise SpillError(
-                f"an array of changing shape is carried from one iteration to the next ({self._where(place)})",
-                self.stream.keys[place],
+                f"an array of changing shape is carried from one iteration to the next ({self._where(site)})",
+                self.stream.keys[site],
             )
         sizes = tuple([constant(n) for n in shape])
-        read = Read(self._name("v"), sizes, self.stream.place_locations[place], base, _row_strides(shape), ZERO)
+        read = Read(self._name("v"), sizes, self.stream.site_locations[site], base, _row_strides(shape), ZERO)
         block.items.append(read)
         return read
 
@@ -369,21 +370,21 @@ class Builder:
         value = Operand(step, tuple(range(len(sizes))))
         return Write(self._name("w"), sizes, step.location, base, _row_strides(shape), ZERO, value)
 
-    def _place(self, term: Instruction) -> int | None:
-        return self.stream.place_of(term.structure)
+    def _site(self, term: Instruction) -> int | None:
+        return self.stream.site_of(term.structure)
 
-    def _places_in(self, term: Any) -> set[int]:
+    def _sites_in(self, term: Any) -> set[int]:
         if type(term) is Instruction:
-            place = self._place(term)
-            return set() if place is None else {place}
-        found = self.places.get(id(term))
+            site = self._site(term)
+            return set() if site is None else {site}
+        found = self.sites.get(id(term))
         if found is None:
             terms = term.body if type(term) is Loop else [inner for body in term.bodies for inner in body.terms]
-            found = self.places[id(term)] = set().union(*[self._places_in(inner) for inner in terms])
+            found = self.sites[id(term)] = set().union(*[self._sites_in(inner) for inner in terms])
         return found
 
-    def _where(self, place: int) -> str:
-        return self.stream.where(self.stream.place_locations[place])
+    def _where(self, site: int) -> str:
+        return self.stream.where(self.stream.site_locations[site])
 
     def _name(self, prefix: str) -> str:
         self.numbers += 1

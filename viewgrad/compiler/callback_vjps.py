@@ -44,15 +44,15 @@ def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], nu
     space = {called: getattr(ARRAY_FUNCTIONS, called) for called in code.co_names if hasattr(ARRAY_FUNCTIONS, called)}
     options = zip([argument.name for argument in operator.signature.plain], attributes or (), strict=True)
     space |= {option: unfrozen(value) for option, value in options}
-    places = {argument.name: place for place, argument in enumerate(tensors)}
+    positions = {argument.name: position for position, argument in enumerate(tensors)}
     for local, argument, attribute in formula.metadata:
-        kind = kinds[places[argument]] if argument in places else None
+        kind = kinds[positions[argument]] if argument in positions else None
         if kind is None or attribute not in ("shape", "ndim", "dtype"):
             return None
         space[local] = {"shape": kind[0], "ndim": len(kind[0]), "dtype": kind[1]}[attribute]
 
     def gradient(grad: Any, arrays: Sequence[Any], result: Callable[[], Any]) -> Any:
-        given = space | {read: arrays[places[read]] for read in formula.reads}
+        given = space | {read: arrays[positions[read]] for read in formula.reads}
         given |= {read: result() for read in formula.results}
         with np.errstate(all="ignore"):
             found = eval(code, given, {"grad": grad})

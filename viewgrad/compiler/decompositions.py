@@ -55,7 +55,7 @@ class Slope:
     """The gradient of one element.
 
     Arguments:
-        expression: an expression with `{grad}` and the places of operands.
+        expression: an expression with `{grad}` and the positions of operands.
         operands: the numbers of values, and floats; the first two are the operand and the result.
     """
 
@@ -102,7 +102,7 @@ def plan_of(name: str, options: tuple[tuple[str, Any], ...], count: int) -> Plan
         if operator.decomposition.uses_chain_rule:
             return Plan(tuple(planner.steps), needed, result)
         planner.result = result
-        slopes = [planner.slope(_gradient(operator), kept) for kept in (False, True)]
+        slopes = [planner.slope(_gradient(operator), reads_steps) for reads_steps in (False, True)]
     except UnknownFormError:
         return None
     return Plan(tuple(planner.steps), needed, result, *slopes)
@@ -161,7 +161,7 @@ class _Planner:
                 raise UnknownFormError  # NumPy warns, and the sign of an infinite quotient matters
             return self._step(ARITHMETIC[type(node.op)], operands, known)
         if isinstance(node, ast.IfExp):
-            return self.value(self.chosen(node), known)
+            return self.value(self.taken_branch(node), known)
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             raise UnknownFormError
         name = node.func.id
@@ -188,7 +188,7 @@ class _Planner:
             return self.count
         return None
 
-    def chosen(self, node: ast.IfExp) -> ast.expr:
+    def taken_branch(self, node: ast.IfExp) -> ast.expr:
         """Return the branch that is taken for the given options."""
         taken = self.answer(node.test)
         if taken is None:
@@ -237,24 +237,24 @@ class _Planner:
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
-    def slope(self, formula: ast.expr, kept: bool) -> Slope:
+    def slope(self, formula: ast.expr, reads_steps: bool) -> Slope:
         """Return the gradient for one element.
 
         Arguments:
             formula: the gradient.
-            kept: whether it reads the elementwise values of steps.
+            reads_steps: whether it reads the elementwise values of steps.
         """
-        writer = _SlopeWriter(self, kept)
+        writer = _SlopeWriter(self, reads_steps)
         expression = scalar_form(writer.visit(copied(formula)), {})
         return Slope(expression, tuple(writer.operands))
 
 
 class _SlopeWriter(ast.NodeTransformer):
-    """Puts places in a gradient for the operand, the result, reduced values and numbers."""
+    """Puts positions in a gradient for the operand, the result, reduced values and numbers."""
 
-    def __init__(self, planner: _Planner, kept: bool) -> None:
+    def __init__(self, planner: _Planner, reads_steps: bool) -> None:
         self.planner = planner
-        self.kept = kept
+        self.reads_steps = reads_steps
         self.operands: list[int | float] = [OPERAND, planner.result]
 
     def visit(self, node: ast.AST) -> Any:
@@ -284,7 +284,7 @@ class _SlopeWriter(ast.NodeTransformer):
         except UnknownFormError:
             pass
         else:
-            if self.kept or self.planner.is_reduced(number):
+            if self.reads_steps or self.planner.is_reduced(number):
                 return self._placed(number)
         if isinstance(node, ast.Call):
             node.args = [self.visit(argument) for argument in node.args]
@@ -292,7 +292,7 @@ class _SlopeWriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _placed(self, value: int | float) -> ast.expr:
-        places = [place for place, each in enumerate(self.operands) if each == value and type(each) is type(value)]
-        if not places:
+        positions = [n for n, each in enumerate(self.operands) if each == value and type(each) is type(value)]
+        if not positions:
             self.operands.append(value)
-        return ast.Name(f"{{{places[0] if places else len(self.operands) - 1}}}")
+        return ast.Name(f"{{{positions[0] if positions else len(self.operands) - 1}}}")

@@ -34,7 +34,7 @@ class Kind:
         self.made = made
 
     @property
-    def taken(self) -> str:
+    def to_number(self) -> str:
         """The source that converts an element, or an array of one element, to a number."""
         return f"{self.number.__name__}({{}})"
 

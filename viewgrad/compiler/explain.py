@@ -72,7 +72,7 @@ def _loops(program: Program, block: Block, indent: str) -> list[str]:
                 straight = 0
             if len(item.bodies) == 1:
                 (body,) = item.bodies
-                lines.append(f"{indent}{len(item.kinds)} times, with places from tables, {_lines(program, body)}:")
+                lines.append(f"{indent}{len(item.kinds)} times, with indices from tables, {_lines(program, body)}:")
                 lines += _loops(program, body, indent + "  ")
                 continue
             lines.append(f"{indent}{len(item.kinds)} times, one of {len(item.bodies)} bodies:")

@@ -34,7 +34,7 @@ class Runs:
 
 @attrs.frozen
 class Grain:
-    """The grains of a base: its rows, each cut at the same places.
+    """The grains of a base: its rows, each cut at the same positions.
 
     Arguments:
         row: the length of a row.
@@ -49,7 +49,7 @@ class Grain:
         rows, rest = divmod(size, self.row)
         return rows * len(self.begins) + bisect.bisect_left(self.begins, rest)
 
-    def places(self, elements: Array) -> Array:
+    def grains_at(self, elements: Array) -> Array:
         """Return the grains that begin at some elements."""
         if len(self.begins) == 1:
             return elements // self.row

@@ -31,7 +31,7 @@ class Integer:
         total = dict(self.terms)
         for monomial, coefficient in other.terms:
             total[monomial] = total.get(monomial, 0) + coefficient
-        return _made(total)
+        return _from_terms(total)
 
     def __sub__(self, other: Integer) -> Integer:
         return self + other * constant(-1)
@@ -42,7 +42,7 @@ class Integer:
             for right, b in other.terms:
                 monomial = tuple(sorted(left + right))
                 total[monomial] = total.get(monomial, 0) + a * b
-        return _made(total)
+        return _from_terms(total)
 
     def at(self, values: Mapping[str, int]) -> int:
         """Return the value of the expression for values of the variables."""
@@ -65,7 +65,7 @@ class Integer:
         return text.removeprefix("+ ") if not text.startswith("- ") else "-" + text[2:]
 
 
-def _made(terms: Mapping[Monomial, int]) -> Integer:
+def _from_terms(terms: Mapping[Monomial, int]) -> Integer:
     return Integer(tuple(sorted((monomial, n) for monomial, n in terms.items() if n)))
 
 

@@ -87,23 +87,23 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Irreg
 def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]] | None:
     """Return the length of the program with an irregular loop, and the terms; the rows stay unchanged."""
     structures = [term.structure for term in rows]
-    places_of: dict[int, list[int]] = {}
-    for place, structure in enumerate(structures):
-        places_of.setdefault(structure, []).append(place)
+    positions_of: dict[int, list[int]] = {}
+    for position, structure in enumerate(structures):
+        positions_of.setdefault(structure, []).append(position)
     best: tuple[int, list[int], int] | None = None
-    candidates = [structure for structure, found in places_of.items() if len(found) >= FEWEST]
-    candidates.sort(key=lambda structure: -len(places_of[structure]))
+    candidates = [structure for structure, found in positions_of.items() if len(found) >= FEWEST]
+    candidates.sort(key=lambda structure: -len(positions_of[structure]))
     for structure in candidates[: CANDIDATES if len(rows) < 100_000 else 6]:
-        cut = _iterations_from(structures, list(places_of[structure]))
+        cut = _iterations_from(structures, list(positions_of[structure]))
         if cut is not None and (best is None or cut[0] < best[0]):
             best = cut
     if best is None:
         return None
-    _, places, end = best
+    _, positions, end = best
     bodies: dict[tuple[int, ...], int] = {}
     members: list[list[int]] = []
     kinds = []
-    for start, stop in zip(places, [*places[1:], end]):
+    for start, stop in zip(positions, [*positions[1:], end]):
         signature = tuple(structures[start:stop])
         number = bodies.setdefault(signature, len(bodies))
         if number == len(members):
@@ -112,9 +112,9 @@ def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | 
         kinds.append(number)
     made = [_body(rows, starts, len(signature)) for signature, starts in zip(bodies, members)]
     inner = sum(size(body.terms) for body in made)
-    if inner >= WORTH * size(rows[places[0] : end]):
+    if inner >= WORTH * size(rows[positions[0] : end]):
         return None
-    before, after = [_with_choices_of(part, known) for part in (rows[: places[0]], rows[end:])]
+    before, after = [_with_choices_of(part, known) for part in (rows[: positions[0]], rows[end:])]
     here = (_loop(made[0], len(kinds), known) if len(made) == 1 else None) or IrregularIteration(np.array(kinds), made)
     return before[0] + inner + after[0], [*before[1], here, *after[1]]
 
@@ -136,29 +136,29 @@ def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Ter
     return (size(rows), list(rows)) if found is None else found
 
 
-def _iterations_from(structures: list[int], places: list[int]) -> tuple[int, list[int], int] | None:
-    """Return the length of the program with iterations that begin at these places, their starts, and the end."""
+def _iterations_from(structures: list[int], positions: list[int]) -> tuple[int, list[int], int] | None:
+    """Return the length of the program with iterations that begin at these positions, their starts, and the end."""
     signatures: Counter[tuple[int, ...]] = Counter()
-    for start, stop in itertools.pairwise(places):
+    for start, stop in itertools.pairwise(positions):
         signatures[tuple(structures[start:stop])] += 1
         if len(signatures) > 4 * MOST_BODIES:
             return None
     # The first and the last terms may belong to other code on the same line.
-    while len(places) > 1 and signatures[tuple(structures[places[0] : places[1]])] == 1:
-        del signatures[tuple(structures[places[0] : places[1]])]
-        del places[0]
-    last = places[-1]
+    while len(positions) > 1 and signatures[tuple(structures[positions[0] : positions[1]])] == 1:
+        del signatures[tuple(structures[positions[0] : positions[1]])]
+        del positions[0]
+    last = positions[-1]
     end = last
     for signature in sorted(signatures, key=len, reverse=True):
         if tuple(structures[last : last + len(signature)]) == signature:
             end = last + len(signature)
             break
     else:
-        places = places[:-1]
-    if len(signatures) > MOST_BODIES or len(places) < FEWEST:
+        positions = positions[:-1]
+    if len(signatures) > MOST_BODIES or len(positions) < FEWEST:
         return None
-    total = sum(map(len, signatures)) + places[0] + len(structures) - end
-    return total, places, end
+    total = sum(map(len, signatures)) + positions[0] + len(structures) - end
+    return total, positions, end
 
 
 def _body(rows: list[Term], starts: list[int], length: int) -> Body:

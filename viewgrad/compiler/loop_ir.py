@@ -114,7 +114,7 @@ class Compute(Step):
     Arguments:
         operator: the name of the operator, or "" if it is a part of a gradient.
         expression: the value that it computes.
-        taken: its operands.
+        operands: its operands.
         out: the labels of the result's dimensions.
         dtype: the dtype of the result.
         slope: the gradient of an element of the first operand, if the value is the result of a reduction, which is the
@@ -123,15 +123,10 @@ class Compute(Step):
 
     operator: str
     expression: str
-    taken: tuple[Value, ...]
+    operands: tuple[Value, ...]
     out: Labels
     dtype: np.dtype[Any] = FLOAT
     slope: str | None = None
-
-    @property
-    def operands(self) -> tuple[Value, ...]:
-        """The operands."""
-        return self.taken
 
     @property
     def summed(self) -> Labels:
@@ -145,19 +140,14 @@ class Call(Step):
 
     Arguments:
         operation: the operator.
-        taken: its operands, each a whole array.
+        operands: its operands, each a whole array.
         of: the number of the operand whose gradient it gives, from that of the result and the operands; None if it
             gives the result.
     """
 
     operation: Operation
-    taken: tuple[Value, ...]
+    operands: tuple[Value, ...]
     of: int | None = None
-
-    @property
-    def operands(self) -> tuple[Value, ...]:
-        """The operands."""
-        return self.taken
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -175,11 +165,11 @@ class Call(Step):
         shapes = [kind[0] for kind in self.operation.operands if kind is not None]
         if self.of is not None:
             shapes.insert(0, self.operation.shape)
-        return [(shape, dtype_of(value)) for shape, value in zip(shapes, self.taken)]
+        return [(shape, dtype_of(value)) for shape, value in zip(shapes, self.operands)]
 
 
 @attrs.frozen
-class Places:
+class Positions:
     """The elements that an index by arrays picks from a base, counted from an offset.
 
     Arguments:
@@ -221,20 +211,20 @@ class Access(Step):
 
     Arguments:
         base, strides, offset: the buffer, and the window of it.
-        places: the elements that an index by arrays picks.
+        positions: the elements that an index by arrays picks.
         moves: the integers that move the window.
     """
 
     base: Buffer
     strides: Sizes
     offset: Integer
-    places: Places | None = attrs.field(default=None, kw_only=True)
+    positions: Positions | None = attrs.field(default=None, kw_only=True)
     moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
 
     @property
     def is_picked(self) -> bool:
         """Return whether its window is unknown at compile time, because the index has arrays or computed integers."""
-        return self.places is not None or bool(self.moves)
+        return self.positions is not None or bool(self.moves)
 
 
 @attrs.define(eq=False)

@@ -34,7 +34,7 @@ def lowered(
     Arguments:
         graph: the graph.
         limit: the maximum number of terms after loop recognition.
-        spilled: the keys of the places whose values go through memory; see `Stream`.
+        spilled: the keys of the sites whose values go through memory; see `Stream`.
         native: whether it is compiled to machine code, in which loops over single elements are fast.
         near_singular: the lines with small matrices that are left to NumPy because one was nearly singular.
         reserves: the size of the largest part of buffers whose parts grow, and the tables with many parts, as found

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """The place of a result at the end of a run.
+    """The position of a result at the end of a run.
 
     Arguments:
         name: the name of the buffer or arena.

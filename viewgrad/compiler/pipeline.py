@@ -128,7 +128,8 @@ def _compiled(
         adjoint.backward.analysis = None
     return CompiledProgram(
         program, adjoint, inputs, differentiable, boundary, plan, executor, code,
-        traced_operations=stream.roller.taken, index_lines=stream.indices, regular_lines=stream.regular, work=work,
+        traced_operations=stream.roller.operation_count, index_lines=stream.indices, regular_lines=stream.regular,
+        work=work,
     )
 
 

@@ -129,13 +129,13 @@ class LoopReroller:
         self.structures = Structures()
         self.limit = limit
         self.longest = longest
-        self.taken = 0
+        self.operation_count = 0
         self._ints: list[Ints] = []  # the integers of the terms
         self._structures: list[int] = []
         self._hashes = [0]  # the hashes of the structures of the first terms
         self._powers = [1]
-        self._places: dict[int, list[int]] = {}  # the positions of each structure
-        self._ends: dict[int, list[tuple[int, Loop]]] = {}  # the loops, by where another iteration would end
+        self._positions: dict[int, list[int]] = {}  # the positions of each structure
+        self._loop_ends: dict[int, list[tuple[int, Loop]]] = {}  # the loops, by where another iteration would end
         self._failed: dict[int, tuple[int, Ints]] = {}  # by length: where the steps were last found to differ
 
     def take(self, structure: int, ints: Ints, constants: tuple[float, ...] = ()) -> None:
@@ -144,19 +144,19 @@ class LoopReroller:
         Raises:
             TraceTooLongError: if too many terms are left.
         """
-        self.taken += 1
+        self.operation_count += 1
         self._push(Instruction(structure, ints, tuple([[value] for value in constants])), ints)
         while self._extend() or self._begin():
             pass
         if len(self.terms) > self.limit:
             raise TraceTooLongError(
-                f"after {self.taken} operations, {len(self.terms)} are left that belong to no loop; at most "
+                f"after {self.operation_count} operations, {len(self.terms)} are left that belong to no loop; at most "
                 f"{self.limit} are compiled. Use rows and matrices in place of single numbers, or compile a part of it"
             )
 
     def _push(self, term: Term, ints: Ints) -> None:
         structure = term.structure
-        self._places.setdefault(structure, []).append(len(self.terms))
+        self._positions.setdefault(structure, []).append(len(self.terms))
         self.terms.append(term)
         self._ints.append(ints)
         self._structures.append(structure)
@@ -164,20 +164,20 @@ class LoopReroller:
 
     def _pop(self, count: int) -> None:
         for term in self.terms[-count:]:
-            self._places[term.structure].pop()
+            self._positions[term.structure].pop()
         del self.terms[-count:], self._ints[-count:], self._structures[-count:], self._hashes[-count:]
 
     def _extend(self) -> bool:
         """Extend the preceding loop if the newest terms are another iteration of it; return whether they are."""
         terms, ints = self.terms, self._ints
         length = len(terms)
-        candidates = self._ends.get(length)
+        candidates = self._loop_ends.get(length)
         if candidates is None:
             return False
-        for place in range(len(candidates) - 1, -1, -1):
-            at, loop = candidates[place]
+        for position in range(len(candidates) - 1, -1, -1):
+            at, loop = candidates[position]
             if at >= length or terms[at] is not loop:
-                del candidates[place]
+                del candidates[position]
                 continue
             k = length - 1 - at
             body = loop.body
@@ -203,19 +203,19 @@ class LoopReroller:
         length = len(terms)
         structures = self._structures
         structure = structures[-1]
-        places = self._places[structure]
+        positions = self._positions[structure]
         tried = 0
-        for place in reversed(places[:-1]):
-            k = length - 1 - place
+        for position in reversed(positions[:-1]):
+            k = length - 1 - position
             tried += 1
             if FEWEST * k > length or k > self.longest or tried > TRIED:
                 return False
-            if structures[place - k] != structure:
+            if structures[position - k] != structure:
                 continue
             failed = self._failed.get(k)
             if failed is not None and length - k <= failed[0] < length and ints[failed[0]] is failed[1]:
                 continue
-            if structures[-2] != structures[place - 1] or not self._repeats(k):
+            if structures[-2] != structures[position - 1] or not self._repeats(k):
                 continue
             steps: list[Ints] = []
             for i in range(length - 1, length - 1 - k, -1):
@@ -235,7 +235,7 @@ class LoopReroller:
                 loop = Loop(self.structures.loop_over(body), body, FEWEST, steps)
                 loop.predict()
                 self._push(loop, loop.ints)
-                self._ends.setdefault(len(terms) + k, []).append((len(terms) - 1, loop))
+                self._loop_ends.setdefault(len(terms) + k, []).append((len(terms) - 1, loop))
                 return True
         return False
 

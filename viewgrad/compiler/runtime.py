@@ -63,7 +63,7 @@ class Boundary(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The places of all values in runs whose buffers are in arenas.
+    """The positions of all values in runs whose buffers are in arenas.
 
     Arguments:
         kernels: forward and backward.

@@ -63,7 +63,7 @@ RULES: Final[dict[str, Rule]] = dict(_rules_of_rows()) | {
     "spread": Rule("{0}", integers="{0}", is_exact=True, slopes={0: "{grad}"}),
     "sum": Rule("{0}", integers="{0}", slopes={0: "{grad}"}),
     "as_integer": Rule(integers="as_integer({0})", slopes={}),
-    "place": Rule(integers="place({0}, {1})", is_exact=True, slopes={}),
+    "wrapped_index": Rule(integers="wrapped_index({0}, {1})", is_exact=True, slopes={}),
     "greatest": Rule("{0}", is_exact=True, slopes={}),
     "least": Rule("{0}", is_exact=True, slopes={}),
     "finite_or_zero": Rule("finite_or_zero({0})", is_exact=True, slopes={}),
@@ -72,7 +72,7 @@ RULES: Final[dict[str, Rule]] = dict(_rules_of_rows()) | {
     "rounded": Rule("rounded({0})", is_exact=True, slopes={0: "{grad}"}),
     "as_bool": Rule("{0} != 0"),
     "missing": Rule("{0} < 0", is_exact=True, slopes={}),
-    "place_if_hit": Rule("{1} if {0} else inf", is_exact=True, slopes={}),
+    "index_if_hit": Rule("{1} if {0} else inf", is_exact=True, slopes={}),
     "log_of_sum": Rule("log_of_sum({0})", slopes={}),
     "infinite": Rule("1.0 if {0} == inf else 0.0", is_exact=True, slopes={}),
     "fits": Rule("-9223372036854775808.0 <= {0} < 9223372036854775808.0"),
@@ -111,7 +111,7 @@ def derivative(name: str, number: int) -> str | None:
 
 
 def _values(operator: Operator, operands: Sequence[str]) -> dict[str, ast.expr]:
-    """Return the values of the names in a formula: places, or None for operands that are not given."""
+    """Return the values of the names in a formula: positions, or None for operands that are not given."""
     values: dict[str, ast.expr] = {each.name: ast.Constant(None) for each in operator.signature.tensors}
     values |= {name: ast.Name(f"{{{number}}}") for number, name in enumerate(operands)}
     result = ast.Name("{result}")
@@ -143,7 +143,7 @@ class _ScalarForm(ast.NodeTransformer):
         self.values = values
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """Return the value of a name; places stand for themselves."""
+        """Return the value of a name; positions stand for themselves."""
         if node.id.startswith("{") or node.id in CONSTANTS:
             return node
         if node.id not in self.values:

@@ -1,7 +1,7 @@
 """The stream of instructions of a trace, rolled up as it grows.
 
-Every value is named by the place that it comes from and by its number among the values of that place. An instruction
-names an operand by the place and the age, which mostly is the same in each iteration of a loop.
+Every value is named by the site that it comes from and by its number among the values of that site. An instruction
+names an operand by the site and the age, which mostly is the same in each iteration of a loop.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ROLLED: Final = 200_000  # terms that may be left before loops of iterations tha
 
 
 class TracedValue(NamedTuple):
-    """A value: the place that it comes from, its number there, and its shape."""
+    """A value: the site that it comes from, its number there, and its shape."""
 
-    place: int
+    site: int
     number: int
     shape: Shape
 
@@ -48,7 +48,7 @@ class Result(NamedTuple):
 
 
 class Parts:
-    """The arrays of places that are indices at one line, as parts of one table.
+    """The arrays of sites that are indices at one line, as parts of one table.
 
     Attributes:
         arrays: these, flat.
@@ -76,7 +76,7 @@ class Stream:
     Arguments:
         locations: the source lines that they come from.
         limit: the number of terms that may remain at the end.
-        spilled: the keys of the places whose values go through memory, and the room that each value has in a buffer.
+        spilled: the keys of the sites whose values go through memory, and the room that each value has in a buffer.
         many_indices: the keys of the tables that are known to have many parts.
 
     Attributes:
@@ -95,14 +95,14 @@ class Stream:
         self.indices: set[int] = set()  # the lines with a guard on an index or an array
         self.bases: list[Buffer] = []
         self.results: list[Result] = []
-        self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape if there is one
-        self.place_locations: list[int] = []
-        self._counts: list[int] = []  # by place, the number of its values
-        self._numbers: dict[Any, int] = {}  # the numbers of the places
+        self.sites: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape if there is one
+        self.site_locations: list[int] = []
+        self._counts: list[int] = []  # by site, the number of its values
+        self._numbers: dict[Any, int] = {}  # the numbers of the sites
         self._by_structure: dict[int, int] = {}
         self.spilled = {} if spilled is None else spilled
-        self.keys: list[Any] = []  # the keys of the places
-        self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and positions of values
+        self.keys: list[Any] = []  # the keys of the sites
+        self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such sites, and positions of values
         self.many_indices = many_indices
         self.found_many: set[Any] = set()
         self.tables: list[Parts] = []
@@ -135,17 +135,17 @@ class Stream:
             operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
         for operand, labels in operands:
             if type(operand) is TracedValue:
-                taken.append((operand.place, labels))
-                ages.append(self._counts[operand.place] - 1 - operand.number)
+                taken.append((operand.site, labels))
+                ages.append(self._counts[operand.site] - 1 - operand.number)
             else:
                 taken.append(("c", char_of(operand)))
                 constants.append(operand)
         shape = tuple([1 if label < 0 else sizes[label] for label in out])
-        place = self._place((location, name, dtype, len(out)), dtype, shape, location)
+        site = self._site((location, name, dtype, len(out)), dtype, shape, location)
         structure = self._structure(
             ("op", name, slope, location, dtype, out, expression, len(sizes), tuple(taken))
         )
-        return self._given(structure, (*sizes, *ages), tuple(constants), place, shape, location)
+        return self._given(structure, (*sizes, *ages), tuple(constants), site, shape, location)
 
     def call(self, operation: Any, location: int,
     operands: Sequence[TracedValue | float | int | bool | None]) -> TracedValue:
@@ -155,22 +155,22 @@ class Stream:
         taken: list[tuple[Any, Any]] = []
         for operand in [self._fetched(operand, location) for operand in operands]:  # everything before ages are counted
             if type(operand) is TracedValue:
-                taken.append((operand.place, tuple(range(len(operand.shape)))))
-                ages.append(self._counts[operand.place] - 1 - operand.number)
+                taken.append((operand.site, tuple(range(len(operand.shape)))))
+                ages.append(self._counts[operand.site] - 1 - operand.number)
             elif operand is not None:
                 taken.append(("c", char_of(operand)))
                 constants.append(operand)
         shape, dtype = operation.shape, widened(operation.dtype).char
-        place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
+        site = self._site((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
         structure = self._structure(("call", operation, location, tuple(taken)))
-        return self._given(structure, tuple(ages), tuple(constants), place, shape, location)
+        return self._given(structure, tuple(ages), tuple(constants), site, shape, location)
 
     def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> TracedValue:
         """Return the value of a window."""
         dtype = self.bases[base].dtype.char
-        place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
+        site = self._site((location, "read", base, len(sizes)), dtype, sizes, location)
         structure = self._structure(("read", base, location, len(sizes)))
-        return self._given(structure, (*sizes, *strides, offset), (), place, sizes, location)
+        return self._given(structure, (*sizes, *strides, offset), (), site, sizes, location)
 
     def read_at(
         self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], location: int
@@ -178,10 +178,10 @@ class Stream:
         """Return the value of a window that computed integers move."""
         moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
         dtype = self.bases[base].dtype.char
-        place = self._place((location, "read_at", base, len(sizes)), dtype, sizes, location)
-        by = tuple([(move.value.place, move.labels) for move in moves])
+        site = self._site((location, "read_at", base, len(sizes)), dtype, sizes, location)
+        by = tuple([(move.value.site, move.labels) for move in moves])
         structure = self._structure(("read_at", base, location, len(sizes), by))
-        return self._given(structure, (*sizes, *strides, offset, *self._moved(moves)), (), place, sizes, location)
+        return self._given(structure, (*sizes, *strides, offset, *self._moved(moves)), (), site, sizes, location)
 
     def write_at(
         self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], value: Any, labels: Shape,
@@ -190,18 +190,18 @@ class Stream:
         """Write a value to a window whose position depends on computed integers."""
         value = self._fetched(value, location)
         moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
-        by = tuple([(move.value.place, move.labels) for move in moves])
+        by = tuple([(move.value.site, move.labels) for move in moves])
         ints = (*sizes, *strides, offset, *self._moved(moves))
-        of: Any = (value.place, labels) if type(value) is TracedValue else ("c", char_of(value))
+        of: Any = (value.site, labels) if type(value) is TracedValue else ("c", char_of(value))
         structure = self._structure(("write_at", base, location, len(sizes), by, of, unrecorded))
         if type(value) is TracedValue:
-            self.roller.take(structure, (*ints, self._counts[value.place] - 1 - value.number))
+            self.roller.take(structure, (*ints, self._counts[value.site] - 1 - value.number))
         else:
             self.roller.take(structure, ints, (value,))
 
     def _moved(self, moves: Sequence[Moved]) -> Ints:
         """Return the strides of moves, and how old the integers are."""
-        ages = [self._counts[move.value.place] - 1 - move.value.number for move in moves]
+        ages = [self._counts[move.value.site] - 1 - move.value.number for move in moves]
         return (*[move.stride for move in moves], *ages)
 
     def write(
@@ -211,36 +211,36 @@ class Stream:
         """Write a value to a window."""
         value = self._fetched(value, location)
         if type(value) is TracedValue:
-            structure = self._structure(("write", base, location, len(sizes), (value.place, labels), unrecorded))
-            age = self._counts[value.place] - 1 - value.number
+            structure = self._structure(("write", base, location, len(sizes), (value.site, labels), unrecorded))
+            age = self._counts[value.site] - 1 - value.number
             self.roller.take(structure, (*sizes, *strides, offset, age))
         else:
             structure = self._structure(("write", base, location, len(sizes), ("c", char_of(value)), unrecorded))
             self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
 
-    def gather(self, base: int, places: Any, offset: int, location: int) -> TracedValue:
-        """Return the values at places of a base, which are an array of the shape of the value."""
-        shape = places.shape
-        table, start = self._table(_key_of("gather", location, base, shape), places)
+    def gather(self, base: int, positions: Any, offset: int, location: int) -> TracedValue:
+        """Return the values at positions of a base, which are an array of the shape of the value."""
+        shape = positions.shape
+        table, start = self._table(_key_of("gather", location, base, shape), positions)
         dtype = self.bases[base].dtype.char
-        place = self._place((location, "gather", base, len(shape)), dtype, shape, location)
+        site = self._site((location, "gather", base, len(shape)), dtype, shape, location)
         structure = self._structure(("gather", base, location, shape, table))
-        return self._given(structure, (offset, start), (), place, shape, location)
+        return self._given(structure, (offset, start), (), site, shape, location)
 
     def scatter(
-        self, base: int, places: Any, offset: int, value: TracedValue | float, labels: Shape, location: int,
+        self, base: int, positions: Any, offset: int, value: TracedValue | float, labels: Shape, location: int,
         unrecorded: bool = False,
     ) -> None:
         """Write a value to distinct positions of a base."""
-        table, start = self._table(_key_of("scatter", location, base, places.shape), places)
+        table, start = self._table(_key_of("scatter", location, base, positions.shape), positions)
         value = self._fetched(value, location)
         if type(value) is TracedValue:
-            of: Any = (value.place, labels)
-            structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
-            self.roller.take(structure, (offset, start, self._counts[value.place] - 1 - value.number))
+            of: Any = (value.site, labels)
+            structure = self._structure(("scatter", base, location, positions.shape, table, of, unrecorded))
+            self.roller.take(structure, (offset, start, self._counts[value.site] - 1 - value.number))
         else:
             of = ("c", char_of(value))
-            structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
+            structure = self._structure(("scatter", base, location, positions.shape, table, of, unrecorded))
             self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
     def has_many_indices(self, what: str, location: int, base: int, shape: Shape) -> bool:
@@ -252,8 +252,8 @@ class Stream:
         """
         return _key_of(what, location, base, shape) in self.many_indices
 
-    def _table(self, key: Any, places: Any) -> tuple[int, int]:
-        """Return the number of the table that contains an array of places, and its start there.
+    def _table(self, key: Any, positions: Any) -> tuple[int, int]:
+        """Return the number of the table that contains an array of positions, and its start there.
 
         If there are few arrays, each occurs once. Otherwise they follow each other as the program takes them, so
         that where they begin changes by constant steps.
@@ -263,7 +263,7 @@ class Stream:
             number = self._tables[key] = len(self.tables)
             self.tables.append(Parts())
         parts = self.tables[number]
-        content = places.tobytes()
+        content = positions.tobytes()
         if key not in self.many_indices:
             start = parts.starts.get(content)
             if start is not None:
@@ -271,25 +271,25 @@ class Stream:
             if len(parts.starts) == FEW:
                 self.found_many.add(key)
         elif content == parts.last:
-            return number, parts.size - places.size
+            return number, parts.size - positions.size
         start = parts.starts[content] = parts.size
         parts.last = content
-        parts.arrays.append(np.array(places).reshape(-1))
-        parts.size += places.size
+        parts.arrays.append(np.array(positions).reshape(-1))
+        parts.size += positions.size
         return number, start
 
     def check(self, value: TracedValue, expected: Any, location: int) -> None:
         """Guard a 0-d value that was inspected: if it differs, the program is not valid."""
         value = self._fetched(value, location)
-        age = self._counts[value.place] - 1 - value.number
+        age = self._counts[value.site] - 1 - value.number
         if type(expected) is bool:
-            self.roller.take(self._structure(("check", location, (value.place, ()), expected)), (age,))
+            self.roller.take(self._structure(("check", location, (value.site, ()), expected)), (age,))
         else:
-            structure = self._structure(("check", location, (value.place, ()), ("c", char_of(expected))))
+            structure = self._structure(("check", location, (value.site, ()), ("c", char_of(expected))))
             self.roller.take(structure, (age,), (expected,))
 
-    def place_of(self, structure: int) -> int | None:
-        """Return the place of the values of instructions with this structure, if they have values."""
+    def site_of(self, structure: int) -> int | None:
+        """Return the site of the values of instructions with this structure, if they have values."""
         return self._by_structure.get(structure)
 
     def where(self, location: int) -> str:
@@ -298,44 +298,44 @@ class Stream:
             return "an unknown line"
         return "{}:{}".format(*self.locations[location])
 
-    def _place(self, key: Any, dtype: str, shape: Shape, location: int) -> int:
+    def _site(self, key: Any, dtype: str, shape: Shape, location: int) -> int:
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.places)
-            self.places.append((math.prod(shape), dtype, shape))
-            self.place_locations.append(location)
+            number = self._numbers[key] = len(self.sites)
+            self.sites.append((math.prod(shape), dtype, shape))
+            self.site_locations.append(location)
             self._counts.append(0)
             self.keys.append(key)
-        elif self.places[number][2] != shape:
-            size = max(self.places[number][0], math.prod(shape))
-            self.places[number] = (size, dtype, None)
+        elif self.sites[number][2] != shape:
+            size = max(self.sites[number][0], math.prod(shape))
+            self.sites[number] = (size, dtype, None)
         return number
 
     def _given(
-        self, structure: int, ints: Ints, constants: tuple[Any, ...], place: int, shape: Shape, location: int
+        self, structure: int, ints: Ints, constants: tuple[Any, ...], site: int, shape: Shape, location: int
     ) -> TracedValue:
         """Add an instruction, and return its value."""
-        number = self._counts[place]
-        self._counts[place] = number + 1
-        room = self.spilled.get(self.keys[place]) if self.spilled else None
+        number = self._counts[site]
+        self._counts[site] = number + 1
+        room = self.spilled.get(self.keys[site]) if self.spilled else None
         if room is not None:  # one instruction with the write, so that no loop begins between them
-            if place not in self._spills:
-                self._spills[place] = (self.base(0, self.places[place][1], "made"), [])
-            base, offsets = self._spills[place]
+            if site not in self._spills:
+                self._spills[site] = (self.base(0, self.sites[site][1], "made"), [])
+            base, offsets = self._spills[site]
             offset = self.bases[base].size
             offsets.append(offset)
             self.bases[base].size += max(math.prod(shape), room)
             structure = self._structure(("spilled", structure, base, location, len(shape), len(ints)))
             ints = (*ints, *shape, *row_strides(shape), offset)
-        self._by_structure[structure] = place
+        self._by_structure[structure] = site
         self.roller.take(structure, ints, constants)
-        return TracedValue(place, number, shape)
+        return TracedValue(site, number, shape)
 
     def _fetched(self, value: Any, location: int) -> Any:
         """Return a value, reading it again if it is in memory."""
-        if type(value) is not TracedValue or value.place not in self._spills:
+        if type(value) is not TracedValue or value.site not in self._spills:
             return value
-        base, offsets = self._spills[value.place]
+        base, offsets = self._spills[value.site]
         return self.read(base, value.shape, row_strides(value.shape), offsets[value.number], location)
 
 

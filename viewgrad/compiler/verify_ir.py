@@ -25,7 +25,7 @@ from .loop_ir import (
     Value,
 )
 
-PLACES: Final = re.compile(r"\{(\w*)\}")
+PLACEHOLDERS: Final = re.compile(r"\{(\w*)\}")
 KINDS: Final = frozenset({"input", "made", "register"})
 
 
@@ -38,7 +38,7 @@ def verify_program(program: Program, what: str) -> None:
 
     Arguments:
         program: the program.
-        what: its name in messages.
+        stage: its name in messages.
 
     Raises:
         InvalidProgramError: if a step uses a value that is not defined before it, if labels, sizes or dtypes do not
@@ -50,7 +50,7 @@ def verify_program(program: Program, what: str) -> None:
 class _Verifier:
     def __init__(self, program: Program, what: str) -> None:
         self.program = program
-        self.what = what
+        self.stage = what
         self.names: set[str] = set()
         self.tapes: set[str] = set()
         self.blocks: set[str] = set()
@@ -110,19 +110,20 @@ class _Verifier:
         if isinstance(step, Compute):
             out = [label for label in step.out if label >= 0]
             self.require(set(out) <= set(labels) and len(set(out)) == len(out), f"{step.name} has labels {step.out}")
-            for place in PLACES.findall(step.expression):
-                self.require(place.isdigit() and int(place) < len(step.taken), f"{step.name} has {step.expression}")
+            for position in PLACEHOLDERS.findall(step.expression):
+                fits = position.isdigit() and int(position) < len(step.operands)
+                self.require(fits, f"{step.name} has {step.expression}")
         elif isinstance(step, Access):
             self.require(self.program.bases.get(step.base.name) is step.base, f"{step.name} has an unknown buffer")
             fits = len(step.strides) == len(step.sizes)
             self.require(fits, f"{step.name} has {len(step.strides)} strides for {len(step.sizes)} dimensions")
             self.integers((*step.strides, step.offset), variables, step.name)
             self.integers([move.stride for move in step.moves], variables, step.name)
-            if step.places is not None:
-                self.integers([step.places.start], variables, step.name)
+            if step.positions is not None:
+                self.integers([step.positions.start], variables, step.name)
         elif isinstance(step, Call):
-            fits = len(step.taken) == len(step.kinds)
-            self.require(fits, f"{step.name} takes {len(step.taken)} operands, not {len(step.kinds)}")
+            fits = len(step.operands) == len(step.kinds)
+            self.require(fits, f"{step.name} takes {len(step.operands)} operands, not {len(step.kinds)}")
         elif isinstance(step, (Push, Pop)):
             self.require(step.tape not in self.tapes, f"two steps use the tape {step.tape}")
             self.tapes.add(step.tape)
@@ -152,4 +153,4 @@ class _Verifier:
     def require(self, holds: bool, message: str) -> None:
         """Raise an error if something does not hold."""
         if not holds:
-            raise InvalidProgramError(f"{self.what}: {message}")
+            raise InvalidProgramError(f"{self.stage}: {message}")

@@ -68,20 +68,20 @@ def _strides(lane: Sequence[Node]) -> list[int] | None:
 
 def _completed(lane: Sequence[Node], strides: list[int]) -> Iterable[tuple[Node, Window]]:
     steps = tuple(strides)
-    for place, node in enumerate(lane):
+    for position, node in enumerate(lane):
         window: Window = node.attributes
         if 0 in window.sizes:
-            offset = _offset(lane, place)
+            offset = _offset(lane, position)
             if offset is not None:
                 yield node, Window(window.sizes, steps, offset, window.dtype)
         elif window.strides != steps:
             yield node, Window(window.sizes, steps, window.offset, window.dtype)
 
 
-def _offset(lane: Sequence[Node], place: int) -> int | None:
+def _offset(lane: Sequence[Node], position: int) -> int | None:
     """Return the start of a window without elements, from the two before it or the two after it."""
     for direction in (1, -1):
-        one, two = place + direction, place + 2 * direction
+        one, two = position + direction, position + 2 * direction
         if 0 <= min(one, two) and max(one, two) < len(lane):
             near, far = lane[one].attributes, lane[two].attributes
             if 0 not in near.sizes and 0 not in far.sizes and sum(near.sizes) < sum(far.sizes):

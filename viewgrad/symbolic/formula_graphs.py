@@ -70,17 +70,19 @@ def template_for(operator: Operator, node: Node, arriving: tuple[bool, ...], wan
     )
     found = _templates.get(key)
     if found is None or _has_objects(options):
-        found = _kept(key, tuple(_templates_of(operator, node, arriving, wanted)))
+        found = _cached(key, tuple(_templates_of(operator, node, arriving, wanted)))
     if any(template.is_opaque for template in found):
         # It inspects values, which is possible for constants.
         constants = tuple([known_constant(value) for value in node.inputs])
         if any(constant is not None for constant in constants):
             key = (key, constants)
-            found = _templates.get(key) or _kept(key, tuple(_templates_of(operator, node, arriving, wanted, constants)))
+            found = _templates.get(key)
+            if not found:
+                found = _cached(key, tuple(_templates_of(operator, node, arriving, wanted, constants)))
     return found
 
 
-def _kept(key: Any, templates: tuple[Template, ...]) -> tuple[Template, ...]:
+def _cached(key: Any, templates: tuple[Template, ...]) -> tuple[Template, ...]:
     if len(_templates) >= LIMIT:
         _templates.clear()
     _templates[key] = templates

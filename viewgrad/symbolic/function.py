@@ -53,15 +53,15 @@ class GraphFunction:
         self.layouts = layouts or {}
         self.requiring = requiring
         self.gradient: Gradient | None = None
-        self._plain: Program | None = None
+        self._plain_program: Program | None = None
         self._with_temporaries: Program | None = None
         self._reverses: dict[tuple[int, ...], GraphFunction] = {}
 
     def program(self) -> Program:
         """Return the program of the graph, without temporaries."""
-        if self._plain is None:
-            self._plain = program_of(self.graph, self.name)
-        return self._plain
+        if self._plain_program is None:
+            self._plain_program = program_of(self.graph, self.name)
+        return self._plain_program
 
     def forward(self) -> Program:
         """Return the program of the graph, including the temporaries that its reverse needs."""

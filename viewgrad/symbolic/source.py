@@ -125,17 +125,17 @@ class Writer:
             for node in graph.block
             if node.kind in WRITES or node.kind == "read"
         }
-        self.taken: set[str] = set(self.environment)
+        self.used_names: set[str] = set(self.environment)
         self.count = 0
 
     def program(self) -> Program:
         """Return the program."""
         nodes = list(self.graph.block)
         if len(nodes) <= PART:
-            return self._whole(nodes)
+            return self._one_function(nodes)
         return self._in_parts(nodes)
 
-    def _whole(self, nodes: list[Node]) -> Program:
+    def _one_function(self, nodes: list[Node]) -> Program:
         inputs = [self.name_of(value) for value in self.graph.inputs]
         lines = [f"def {self.name}({', '.join(inputs)}):"]
         for value in self.graph.inputs:
@@ -161,7 +161,7 @@ class Writer:
         shown = len(nodes) <= SHOWN
         for start in range(0, len(nodes), PART):
             name, part = f"{self.name}{start // PART}", f", part {start // PART}"
-            source = self._part(name, nodes, start, slots)
+            source = self._part_function(name, nodes, start, slots)
             functions.append(self._compiled(source, name, part, shown))
             if shown:
                 parts.append(source.rstrip("\n"))
@@ -178,7 +178,7 @@ class Writer:
 
         return Program(self.graph, run, parts, self._constants())
 
-    def _part(self, name: str, nodes: list[Node], start: int, slots: dict[Value, int]) -> str:
+    def _part_function(self, name: str, nodes: list[Node], start: int, slots: dict[Value, int]) -> str:
         """Return the source of a function of some nodes.
 
         Arguments:
@@ -244,16 +244,16 @@ class Writer:
         if found is None:
             given = self.graph.names.get(value)
             constant = value.node.kind == "constant"
-            if given is None or given in self.taken or keyword.iskeyword(given):
+            if given is None or given in self.used_names or keyword.iskeyword(given):
                 given = f"{'constant' if constant else 'v'}{self.count}"
             self.count += 1
             found = self.names[value] = given
-            self.taken.add(given)
+            self.used_names.add(given)
             if constant:
                 self.environment[given] = value.node.attributes[0].array
         return found
 
-    def _put(self, prefix: str, thing: Any) -> str:
+    def _name_in_environment(self, prefix: str, thing: Any) -> str:
         """Return a name for an object that the source takes from its environment."""
         name = prefix = re.sub(r"\W", "_", prefix)
         number = 2
@@ -261,7 +261,7 @@ class Writer:
             name = f"{prefix}_{number}"
             number += 1
         self.environment[name] = thing
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
     def _copied_to_row_order(self, value: Value) -> list[str]:
@@ -301,7 +301,7 @@ class Writer:
         inputs = [self.name_of(value) for value in node.inputs]
         if kind == "guard":
             how, wanted = node.attributes
-            expected = repr(wanted) if is_literal(wanted) else self._put("expected", unfrozen(wanted))
+            expected = repr(wanted) if is_literal(wanted) else self._name_in_environment("expected", unfrozen(wanted))
             return [f"    check_guard({how!r}, {expected}, asarray({inputs[0]}), {self.graph.where(node)!r})"]
         if kind in WRITES:
             return self._write(node, inputs)
@@ -309,7 +309,7 @@ class Writer:
         target = ", ".join(outputs)
         if kind == "call":
             step: Step = node.attributes[0]
-            name = self._put("step", Owned(step))
+            name = self._name_in_environment("step", Owned(step))
             lines = [f"    {target}{',' if len(outputs) == 1 else ''} = {name}({', '.join(inputs)})"]
         else:
             lines = [f"    {target} = {self._expression(node, inputs)}"]
@@ -329,8 +329,8 @@ class Writer:
             if 0 in window.sizes:
                 return lines
             if node.kind == "accumulate" and window.overlaps_itself:
-                return [*lines, f"    add_into({output}, {self._put('window', window)}, {value})"]
-            place = self._place(node.output, window)
+                return [*lines, f"    add_into({output}, {self._name_in_environment('window', window)}, {value})"]
+            place = self._element_index(node.output, window)
             if place is not None:
                 sign = "+=" if node.kind == "accumulate" else "="
                 return [*lines, f"    {output}[{place}] {sign} {value}"]
@@ -343,7 +343,7 @@ class Writer:
         call = "put" if node.kind.startswith("put_at") else "np_add_at"
         return [*lines, f"    {call}({taken}, {index}, {value})"]
 
-    def _place(self, base: Value, window: Window) -> str | None:
+    def _element_index(self, base: Value, window: Window) -> str | None:
         """Return the index of a window's single element; None for other windows."""
         kind = base.type
         assert type(kind) is TensorType
@@ -359,13 +359,13 @@ class Writer:
         assert type(kind) is TensorType
         dtype = kind.dtype if window.dtype is None else window.dtype
         if 0 in window.sizes:
-            return f"np_empty({window.sizes}, {self._put(dtype.name + '_', dtype)})"
+            return f"np_empty({window.sizes}, {self._name_in_environment(dtype.name + '_', dtype)})"
         if window.dtype is None and window.offset == 0 and window.sizes == kind.shape:
             if window.strides == row_strides(kind.shape):
                 return name
         itemsize = min(kind.dtype.itemsize, dtype.itemsize)
         strides = tuple([stride * itemsize for stride in window.strides])
-        put = self._put(dtype.name + "_", dtype)
+        put = self._name_in_environment(dtype.name + "_", dtype)
         return f"ndarray({window.sizes}, {put}, {name}, {window.offset * itemsize}, {strides})"
 
     def _index(self, pattern: tuple[Any, ...], given: list[str]) -> str:
@@ -377,7 +377,7 @@ class Writer:
             elif is_literal(item) or item is Ellipsis or type(item) is slice:
                 items.append(repr(item))
             else:
-                items.append(self._put("index", unfrozen(item)))
+                items.append(self._name_in_environment("index", unfrozen(item)))
         return f"({', '.join(items)},)"
 
     def _expression(self, node: Node, inputs: list[str]) -> str:
@@ -386,7 +386,7 @@ class Writer:
             return self._read(node, inputs[0])
         if kind == "full":
             shape, value, dtype = attributes
-            name = self._put(dtype.name + "_", dtype)
+            name = self._name_in_environment(dtype.name + "_", dtype)
             if value == 0 and not math.copysign(1.0, np.real(value)) < 0:
                 return f"np_zeros({shape}, {name})"
             return f"np_full({shape}, {self._literal(value)}, {name})"
@@ -395,7 +395,7 @@ class Writer:
         if kind == "AutogradZero":
             of = node.output.type
             assert type(of) is TensorType
-            return f"np_zeros({of.shape}, {self._put(of.dtype.name + '_', of.dtype)})"
+            return f"np_zeros({of.shape}, {self._name_in_environment(of.dtype.name + '_', of.dtype)})"
         if kind == "sum_to_size":
             summed = f"sum_to({inputs[0]}, {attributes[0]})"
             return f"copied({summed})" if node in self.uses.copied else summed
@@ -414,7 +414,7 @@ class Writer:
         window: Window = node.attributes
         base = node.inputs[0]
         assert base is not None
-        place = self._place(base, window)
+        place = self._element_index(base, window)
         if place is not None:
             return f"{name}[{place}]"  # a number, which no write changes
         taken = self._window(name, base, window)
@@ -425,8 +425,8 @@ class Writer:
         args, keywords = forward_call(operator, [Text(name) for name in inputs], node.attributes)
         parts = [self._literal(arg) for arg in args] + [f"{key}={self._literal(arg)}" for key, arg in keywords.items()]
         if isinstance(operator.forward, np.ufunc):
-            return f"{self._put(operator.name, operator.forward)}({', '.join(parts)})"
-        name = self._put(operator.name, OwnedForward(operator.forward))
+            return f"{self._name_in_environment(operator.name, operator.forward)}({', '.join(parts)})"
+        name = self._name_in_environment(operator.name, OwnedForward(operator.forward))
         return f"{name}({', '.join(parts)})"
 
     def _literal(self, value: Any) -> str:
@@ -439,7 +439,7 @@ class Writer:
         if type(value) is tuple:
             items = [self._literal(item) for item in value]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-        return self._put(value.name + "_" if isinstance(value, np.dtype) else "option", value)
+        return self._name_in_environment(value.name + "_" if isinstance(value, np.dtype) else "option", value)
 
 
 @attrs.frozen

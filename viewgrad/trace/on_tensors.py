@@ -51,10 +51,10 @@ def run_on_tensors(
             given[0] = values[base] = _in_row_order(given[0])
         outputs = run_node(node, given, graph.where, namespace, node in uses.in_place or node in uses.copied)
         values.update(zip(node.outputs, outputs, strict=True))
-    return tuple([_own(values, value) for value in graph.outputs])
+    return tuple([_unshared(values, value) for value in graph.outputs])
 
 
-def _own(values: dict[Value, Any], value: Value | None) -> Any:
+def _unshared(values: dict[Value, Any], value: Value | None) -> Any:
     """Return an output as a tensor that shares memory with no other."""
     if value is None or values[value] is None:
         return None
@@ -81,7 +81,7 @@ class TensorNamespace(ArrayNamespace):
     def read(self, base: Any, window: Window, is_copied: bool) -> Any:
         if window.dtype is None:
             return base if window == whole(base.shape) and not is_copied else _view(base, window).clone()
-        flat, places = _places(base, window)
+        flat, places = _element_numbers(base, window)
         if window.dtype.kind == "c":
             return np.stack([flat[places], flat[places + 1]], -1).view_as_complex()  # type: ignore[attr-defined]
         return flat[places]
@@ -100,14 +100,14 @@ class TensorNamespace(ArrayNamespace):
             elif index is None:
                 _put_parts(base, window, value)
             else:
-                flat, places = _places(base, window)
+                flat, places = _element_numbers(base, window)
                 chosen = places[index]
                 last = last_writers(places, index)
                 flat[chosen] = value if last is None else value.broadcast_to(chosen.shape).reshape(-1)[last]
 
     def accumulate(self, base: Any, window: Window, index: Any, value: Any, recorded: bool) -> None:
         if index is None:
-            flat, places = _places(base, window)
+            flat, places = _element_numbers(base, window)
             if window.dtype is not None and window.dtype.kind == "c":
                 parts = value.clone().view_as_real()
                 flat.index_accumulate_(places, parts[..., 0])
@@ -120,7 +120,7 @@ class TensorNamespace(ArrayNamespace):
             if view is not None:
                 np.add.at(view, index, value)
             else:
-                flat, places = _places(base, window)
+                flat, places = _element_numbers(base, window)
                 flat.index_accumulate_(places[index], value)
 
     def sum_to_size(self, value: Any, shape: tuple[int, ...]) -> Any:
@@ -186,7 +186,7 @@ def _view(base: Tensor, window: Window) -> Any:
     return view
 
 
-def _places(base: Tensor, window: Window) -> tuple[Tensor, Any]:
+def _element_numbers(base: Tensor, window: Window) -> tuple[Tensor, Any]:
     """Return a base flattened to the dtype of a window, and the element numbers of the window."""
     flat = base.reshape(-1)
     if window.dtype is not None and window.dtype.kind == "f":
@@ -196,7 +196,7 @@ def _places(base: Tensor, window: Window) -> tuple[Tensor, Any]:
 
 def _put_parts(base: Tensor, window: Window, value: Tensor) -> None:
     """Write to a window of another dtype: parts of complex numbers, or complex numbers on pairs of real ones."""
-    flat, places = _places(base, window)
+    flat, places = _element_numbers(base, window)
     if window.dtype is not None and window.dtype.kind == "c":
         value = (value + flat[places] * 0j).view_as_real()
         flat[places] = value[..., 0]

@@ -43,7 +43,7 @@ class Printer:
         self.locations = locations
         self.objects = objects
         self.numbers: dict[Value, str] = {}
-        self.taken: set[str] = set()
+        self.used_names: set[str] = set()
 
     def lines(self) -> Iterator[str]:
         """Yield the lines."""
@@ -91,10 +91,10 @@ class Printer:
         found = self.numbers.get(value)
         if found is None:
             given = self.graph.names.get(value)
-            if given is None or f"%{given}" in self.taken:
+            if given is None or f"%{given}" in self.used_names:
                 given = str(len(self.numbers))
             found = self.numbers[value] = f"%{given}"
-            self.taken.add(found)
+            self.used_names.add(found)
         return found
 
     def literal(self, value: Any) -> str:
@@ -191,7 +191,7 @@ class Parser:
     def __init__(self, text: str, objects: list[Any]) -> None:
         self.lines = [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip()]
         self.objects = objects
-        self.place = 0
+        self.position = 0
         self.values: dict[str, Value] = {}
         self.locations: dict[tuple[str, int], int] = {}
         self.result = Graph()
@@ -206,19 +206,19 @@ class Parser:
             if not name[1:].isdigit():
                 self.result.names[value] = name[1:]
         self._block(self.result.block)
-        if self.place < len(self.lines):
-            self.place += 1
+        if self.position < len(self.lines):
+            self.position += 1
             raise self._error("unexpected text after the graph")
         return self.result
 
     def _next(self) -> str:
-        if self.place >= len(self.lines):
+        if self.position >= len(self.lines):
             raise self._error("the graph ends without a return")
-        self.place += 1
-        return self.lines[self.place - 1][1].strip()
+        self.position += 1
+        return self.lines[self.position - 1][1].strip()
 
     def _error(self, what: str) -> GraphError:
-        number, line = self.lines[self.place - 1] if self.lines else (0, "")
+        number, line = self.lines[self.position - 1] if self.lines else (0, "")
         return GraphError(f"line {number}, {line.strip()!r}: {what}")
 
     def _block(self, block: Block) -> None:
@@ -242,7 +242,7 @@ class Parser:
             if location == len(self.result.locations):
                 self.result.locations.append(where)
         kind = found["kind"]
-        inner = self.place < len(self.lines) and self.lines[self.place][1].strip().startswith("block(")
+        inner = self.position < len(self.lines) and self.lines[self.position][1].strip().startswith("block(")
         make: Callable[..., Node] = BlockNode if inner else Node
         attributes = self._attributes(kind, rest.strip())
         node = make(kind, self._inputs(inputs), attributes, [each for _, each in outputs], location)

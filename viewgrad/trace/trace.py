@@ -201,9 +201,9 @@ class Binder:
         for _, tensor, value in self.tensors:
             groups.setdefault(id(owner_of(identified(tensor))), []).append((tensor, value))
         for group in groups.values():
-            self._place(group)
+            self._fill_memory(group)
 
-    def _place(self, group: list[tuple[Tensor, Value]]) -> None:
+    def _fill_memory(self, group: list[tuple[Tensor, Value]]) -> None:
         """Make the memory of some arguments hold their values."""
         tracer = self.tracer
         roots: dict[int, list[tuple[Tensor, Value]]] = {}

@@ -141,7 +141,7 @@ class MixedBackward(Node):
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradient of the elements with either history."""
         return tuple(
-            None if edge is None else _chosen(grad, chosen)
+            None if edge is None else _select_gradient(grad, chosen)
             for edge, chosen in zip(edges, (_others(self.present), self.present), strict=True)
         )
 
@@ -166,7 +166,7 @@ def _others(chosen: Array) -> Array:
     return 1 + 1j - chosen if chosen.dtype.kind == "c" else ~chosen
 
 
-def _chosen(grad: Array, chosen: Array) -> Array:
+def _select_gradient(grad: Array, chosen: Array) -> Array:
     """Return the gradient of the chosen elements, or parts of complex numbers; 0 elsewhere."""
     if chosen.dtype.kind != "c":
         return np.where(chosen, grad, np.zeros((), grad.dtype))

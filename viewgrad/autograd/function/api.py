@@ -218,16 +218,18 @@ class Function:
             push_forward(ctx, level, tangents_there, args, results)
         if node is not None:
             packing = bool(mode & PACK)
-            ctx._kept = [_kept(ctx, wanted, inputs, versions, outputs, results, packing) for wanted in ctx._wanted]
+            ctx._saved_entries = [
+                _saved_value(ctx, wanted, inputs, versions, outputs, results, packing) for wanted in ctx._save_requests
+            ]
             if len(vars(ctx)) > ATTRIBUTES:
                 keep = functools.partial(
-                    _kept, ctx, inputs=inputs, versions=versions, outputs=outputs, results=results, packing=False
+                    _saved_value, ctx, inputs=inputs, versions=versions, outputs=outputs, results=results, packing=False
                 )
                 ctx._attributes = saved_attributes(ctx, keep, inputs, outputs)
             if mode & NOTING:
                 note(node)
         ctx._open = False
-        ctx._wanted = []
+        ctx._save_requests = []
         ctx._wanted_forward = None
         ctx._dirty = ctx._non_differentiable = ()
         return results[0] if single else tuple(results)
@@ -435,7 +437,7 @@ def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: OptionalEdge, alias: bool
     return tensor
 
 
-def _kept(
+def _saved_value(
     ctx: FunctionCtx,
     wanted: SaveRequest,
     inputs: tuple[Tensor, ...],

@@ -36,9 +36,9 @@ class FunctionCtx:
         self._open = True  # while forward (and setup_context) runs
         self._recorded = False
         self._dual = False  # whether an input has a tangent
-        self._wanted: list[SaveRequest] = []
+        self._save_requests: list[SaveRequest] = []
         self._wanted_forward: list[SaveRequest] | None = None
-        self._kept: list[SavedEntry] = []
+        self._saved_entries: list[SavedEntry] = []
         self._attributes: list[Any] = []  # see attributes.py
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
@@ -63,7 +63,7 @@ class FunctionCtx:
         """
         self._require_open("save_for_backward")
         self._require_tensors(tensors, "save_for_backward", or_none=True)
-        self._wanted = [SaveRequest(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
+        self._save_requests = [SaveRequest(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
@@ -79,9 +79,9 @@ class FunctionCtx:
             FreedGraphError: when a backward pass has released it.
         """
         if self._open:  # in jvp
-            wanted = self._wanted if self._wanted_forward is None else self._wanted_forward
+            wanted = self._save_requests if self._wanted_forward is None else self._wanted_forward
             return tuple([self._for_jvp(entry) for entry in wanted])
-        return tuple([self._unpacked(kept) for kept in self._kept])
+        return tuple([self._unpacked(kept) for kept in self._saved_entries])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Mark inputs that forward modifies in place; each must be returned as an output.
@@ -317,14 +317,14 @@ class FunctionNode(Node):
 
     def release(self) -> None:
         """Release the saved values."""
-        for kept in self.ctx._kept:
+        for kept in self.ctx._saved_entries:
             if kept.saved is not None:
                 kept.saved = RELEASED
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the tensors given to `save_for_backward`, and the attributes of `ctx`."""
         attributes = [(kept.name, kept.kept.saved) for kept in self.ctx._attributes]
-        return [(str(i), kept.saved) for i, kept in enumerate(self.ctx._kept)] + attributes
+        return [(str(i), kept.saved) for i, kept in enumerate(self.ctx._saved_entries)] + attributes
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "ctx":

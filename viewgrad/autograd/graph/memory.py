@@ -106,7 +106,7 @@ def memory(*tensors: Tensor) -> Memory:
         )
         for row in rows:
             row.nodes += 1
-        for array, copied in _kept(node):
+        for array, copied in _saved_arrays(node):
             buffer = _buffer(array)
             value = id(array) if isinstance(array, np.ndarray) else None
             seen = value in values
@@ -122,10 +122,10 @@ def memory(*tensors: Tensor) -> Memory:
     return Memory(total, list(kinds.values()), list(lines.values()))
 
 
-def _kept(node: Node) -> Iterator[tuple[Any, bool]]:
+def _saved_arrays(node: Node) -> Iterator[tuple[Any, bool]]:
     """Yield the arrays and numbers that a node keeps, each with whether it was copied before a write."""
     if isinstance(node, CopySlices) and not isinstance(node, CopySlicesOfCopy):
-        yield from _kept(node.fn)
+        yield from _saved_arrays(node.fn)
     for _, saved in saved_entries(node):
         inner = saved.inner if isinstance(saved, DualSaved) else saved
         if type(inner) in WITH_ARRAY:

@@ -118,7 +118,7 @@ class Computation:
         values = {**self.values, **outputs}
         results: dict[str, Tensor | None] = {}
         for function in self.functions:
-            tangents = function({name: _made(values[name]) for name in function.names})
+            tangents = function({name: _materialized(values[name]) for name in function.names})
             for name, tangent in zip(function.outputs, tangents, strict=True):
                 if self.elementwise and tangent is not None and name in outputs:
                     _refuse_real_part(tangent, outputs[name])
@@ -159,11 +159,11 @@ def _with_zeros(tangent: Any, value: Any) -> Any:
     return None if value is None else Zeros(value) if tangent is None else tangent
 
 
-def _made(value: Any) -> Any:
+def _materialized(value: Any) -> Any:
     if type(value) is Zeros:
         return zeros_like(value.like)
     if type(value) is list:
-        return [_made(item) for item in value]
+        return [_materialized(item) for item in value]
     return value
 
 
@@ -212,7 +212,7 @@ def _plan(
     if function.in_place is not None and not _write_touches(target, values, function.names):
 
         def write(result: Tensor) -> Any:
-            arguments = [_made(values[name]) for name in function.names if name != "self_t"]
+            arguments = [_materialized(values[name]) for name in function.names if name != "self_t"]
             window = writable_tangent(target, level)
             assert function.in_place is not None
             function.in_place(window, *arguments)

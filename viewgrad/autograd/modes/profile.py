@@ -87,7 +87,7 @@ class profile:
 
     def __init__(self, *, trace: bool = True) -> None:
         self._switch = ModeSwitch(on=PROFILE)
-        self._before: list[Any] = []  # the profiles around this one
+        self._outer: list[Any] = []  # the profiles around this one
         self._keep_trace = trace
         self._operators: dict[str, ProfileRow] = {}
         self._lines: dict[Line | None, ProfileRow] = {}
@@ -96,14 +96,14 @@ class profile:
         self._started = perf_counter_ns()
 
     def __enter__(self) -> profile:
-        self._before.append(PROFILER.get(None))
+        self._outer.append(PROFILER.get(None))
         PROFILER.set(self)
         self._switch.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._switch.__exit__(kind, error, at)
-        PROFILER.set(self._before.pop())
+        PROFILER.set(self._outer.pop())
 
     # -- events --------------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ def _wrapped(a: Any) -> Any:
     return wrapped(a) if type(a) is int else a
 
 
-def _place(a: Any, extent: int) -> Array:
+def _wrapped_indices(a: Any, extent: int) -> Array:
     """Return indices counted from the first element; -1 if they are out of range."""
     counted = np.where(a < 0, a + extent, a)
     return np.where((counted >= 0) & (counted < extent), counted, -1)
@@ -79,7 +79,7 @@ OWN: Final[dict[str, Callable[..., Any]]] = {
     "finite_or_zero": lambda a: np.where(np.isfinite(a), a, 0.0),
     "log_of_sum": np.errstate(divide="ignore")(np.log),
     "modulo": np.remainder,
-    "place": _place,
+    "wrapped_index": _wrapped_indices,
     "quotient": np.floor_divide,
     "rounded": lambda a: np.asarray(np.asarray(a, np.float32), float),
     "tie_hit": lambda a, extremum: np.add(a == extremum, a != a, dtype=float),

@@ -124,7 +124,7 @@ class CodeWriter(abc.ABC):
         self.nest_of: dict[Step, LoopNest] = {}
         self.inlined: dict[Step, int] = {}
         self.counted = {block for block in self._blocks(program.block) if self._is_counted(block)}
-        self.places: dict[Block, dict[Item, int]] = {}
+        self.positions: dict[Block, dict[Item, int]] = {}
 
     def kernel(self) -> Kernel:
         """Return the source of the kernel, and its parameters."""
@@ -306,14 +306,14 @@ class CodeWriter(abc.ABC):
                 return False
             if any(other in moved_by(value) for value in step.operands):
                 return False
-            written, read = self._written(other), self._read_bases(other)
-            if any(base in written for base in [*self._written(step), *self._read_bases(step)]):
+            written, read = self._written_buffers(other), self._read_bases(other)
+            if any(base in written for base in [*self._written_buffers(step), *self._read_bases(step)]):
                 return False
-            if any(base in read for base in self._written(step)):
+            if any(base in read for base in self._written_buffers(step)):
                 return False
         return True
 
-    def _written(self, step: Step) -> list[Buffer]:
+    def _written_buffers(self, step: Step) -> list[Buffer]:
         return [step.base] if isinstance(step, Write) else []
 
     def _read_bases(self, step: Step) -> list[Buffer]:
@@ -334,10 +334,10 @@ class CodeWriter(abc.ABC):
                 return f"{self._buffered(step, ['0'] * len(step.out))} = {expression}"
             return f"{step.name} = {expression}"
         if isinstance(step, Read):
-            return f"{step.name} = {self._place(step, at)}"
+            return f"{step.name} = {self._accessed(step, at)}"
         if isinstance(step, Write):
             sign = "+=" if type(step) is Add else "="
-            return f"{self._place(step, at)} {sign} {self._value(step.value, at)}"
+            return f"{self._accessed(step, at)} {sign} {self._value(step.value, at)}"
         if isinstance(step, Push):
             return f"{self._tape(step.tape, block, step, at)} = {self._value(step.value, at)}"
         if isinstance(step, Pop):
@@ -346,7 +346,7 @@ class CodeWriter(abc.ABC):
         return f"if {self._value(step.value, at)} != {self._value(step.expected, at)}: return {max(step.location, 0)}"
 
     def _expression(self, step: Compute, at: dict[int, str]) -> str:
-        return step.expression.format(*[self._value(value, at) for value in step.taken])
+        return step.expression.format(*[self._value(value, at) for value in step.operands])
 
     def _value(self, value: Value, at: dict[int, str]) -> str:
         if isinstance(value, Number):
@@ -359,43 +359,43 @@ class CodeWriter(abc.ABC):
         dims = out_sizes(step)
         if not dims:
             return step.name
-        places = ["0" if label < 0 else at[label] for label in value.labels]
+        positions = ["0" if label < 0 else at[label] for label in value.labels]
         if step in self.inlined:
             assert isinstance(step, Read)
-            return self._element(step, places)
+            return self._element(step, positions)
         if step in self.current and value.labels == tuple(range(len(dims))):
             return step.name
-        return self._buffered(step, places)
+        return self._buffered(step, positions)
 
-    def _buffered(self, step: Step, places: Sequence[str]) -> str:
+    def _buffered(self, step: Step, positions: Sequence[str]) -> str:
         """Return the element of the buffer of a step's value."""
         name = f"b{step.name}"
         dims = out_sizes(step)
         if name not in self.buffers:
             size = self.analysis.largest_named(self.owner[step].name, dims)
             self.buffers[name] = size, kind_of(step.dtype).made  # type: ignore[attr-defined]
-        return f"{name}[{flat(places, row_strides_of(dims))}]"
+        return f"{name}[{flat(positions, row_strides_of(dims))}]"
 
     def is_variable(self, base: Buffer) -> bool:
         """Return whether a base of one number is a variable of the source, rather than an array."""
         return base.kind == "register" and base.size == 1 and base.name not in self.arrays
 
-    def _element(self, step: Access, places: Sequence[str]) -> str:
+    def _element(self, step: Access, positions: Sequence[str]) -> str:
         base = step.base
         if self.is_variable(base):
             return base.name
-        if step.places is not None:
-            self.tables[step.places.name] = step.places.array
-            number = f"{step.places.name}[{flat(places, step.strides, step.places.start)}]"
+        if step.positions is not None:
+            self.tables[step.positions.name] = step.positions.array
+            number = f"{step.positions.name}[{flat(positions, step.strides, step.positions.start)}]"
             return f"{base.name}[{plus(step.offset)}{number}]"
-        return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
+        return f"{base.name}[{flat(positions, step.strides, step.offset)}{self._dynamic_offset(step, positions)}]"
 
-    def _moved(self, step: Access, places: Sequence[str]) -> str:
+    def _dynamic_offset(self, step: Access, positions: Sequence[str]) -> str:
         """Return the terms of the offset of a window that depend on computed integers."""
-        at = dict(enumerate(places))
+        at = dict(enumerate(positions))
         return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
 
-    def _place(self, step: Access, at: dict[int, str]) -> str:
+    def _accessed(self, step: Access, at: dict[int, str]) -> str:
         base = step.base
         if self.is_variable(base):
             return base.name
@@ -456,9 +456,9 @@ class CodeWriter(abc.ABC):
         return self._is_same(user, read, user, user) or self._are_disjoint(read, user)
 
     def _positions(self, block: Block) -> dict[Any, int]:
-        found = self.places.get(block)
+        found = self.positions.get(block)
         if found is None:
-            found = self.places[block] = {item: i for i, item in enumerate(block.items)}
+            found = self.positions[block] = {item: i for i, item in enumerate(block.items)}
         return found
 
     def _position_in(self, block: Block, step: Step) -> int:
@@ -496,7 +496,7 @@ class CodeWriter(abc.ABC):
         return True
 
     def _is_same(self, step: Step, here: Access, other: Step, there: Access) -> bool:
-        """Return whether two steps take the same window, each element at its own place of the nest."""
+        """Return whether two steps take the same window, each element at its own position of the nest."""
         same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
         same = same and not here.is_picked and not there.is_picked
         return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
@@ -564,14 +564,14 @@ def product_of(sizes: Sequence[Integer]) -> Integer:
     return product
 
 
-def flat(places: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:
+def flat(positions: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:
     """Return the number of an element."""
-    parts = [] if offset is None or (offset.value == 0 and places) else [str(offset)]
-    for place, stride in zip(places, strides):
+    parts = [] if offset is None or (offset.value == 0 and positions) else [str(offset)]
+    for position, stride in zip(positions, strides):
         fixed = stride.value
-        if fixed == 0 or place == "0":
+        if fixed == 0 or position == "0":
             continue
-        parts.append(place if fixed == 1 else f"{place}*{parenthesised(stride)}")
+        parts.append(position if fixed == 1 else f"{position}*{parenthesised(stride)}")
     return " + ".join(parts) or "0"
 
 

@@ -45,8 +45,8 @@ class NumbaWriter(CodeWriter):
         """Return the lines of a call without a kernel: through the interpreter, over buffers."""
         kinds = step.kinds
         arguments = [
-            self._buffer(value) if shape else kind_of(taped(dtype)).taken.format(self._value(value, {}))
-            for value, (shape, dtype) in zip(step.taken, kinds)
+            self._buffer(value) if shape else kind_of(taped(dtype)).to_number.format(self._value(value, {}))
+            for value, (shape, dtype) in zip(step.operands, kinds)
         ]
         arguments.append(f"b{step.name}")
         function = native_caller(self._callable(step), kinds, int(np.prod(step.shape)), step.dtype)
@@ -93,8 +93,8 @@ class NumbaWriter(CodeWriter):
                 user not in inside or not self._is_direct(user, step) for user in self.users.get(step, [])
             ):
                 labels = step.out if isinstance(step, Compute) else tuple(range(len(step.sizes)))
-                places = ["0" if label < 0 else at[label] for label in labels]
-                body.append(f"{deep}{self._buffered(step, places)} = {step.name}")
+                positions = ["0" if label < 0 else at[label] for label in labels]
+                body.append(f"{deep}{self._buffered(step, positions)} = {step.name}")
         self.lines += before
         for label, size in enumerate(sizes):
             self.lines.append(f"{indent}{'    ' * label}for e{label} in range({size}):")
@@ -172,8 +172,8 @@ class NumbaWriter(CodeWriter):
         size = ONE
         for n in dims:
             size = size * n
-        places = ["0" if label < 0 else at[label] for label in step.out]
-        target = self._buffered(step, places)
+        positions = ["0" if label < 0 else at[label] for label in step.out]
+        target = self._buffered(step, positions)
         zero = kind_of(step.dtype).zero
         before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = {zero}"]
         body.append(f"{deep}{target} += {expression}")
@@ -192,8 +192,8 @@ class NumbaWriter(CodeWriter):
             after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({row}, 0, {last})")
             return
         self.buffers[rows] = self.analysis.largest_named(block, outer), ""
-        place = flat([at[label] for label in range(len(outer))], row_strides_of(outer))
-        inner.append(f"{indent}{'    ' * len(outer)}{rows}[{place}] = {SUM_IN_PAIRS}({row}, 0, {last})")
+        position = flat([at[label] for label in range(len(outer))], row_strides_of(outer))
+        inner.append(f"{indent}{'    ' * len(outer)}{rows}[{position}] = {SUM_IN_PAIRS}({row}, 0, {last})")
         size = ONE
         for n in outer:
             size = size * n

@@ -24,8 +24,8 @@ from ..loop_ir import (
     Compute,
     Number,
     Operand,
-    Places,
     Pop,
+    Positions,
     Program,
     Push,
     Read,
@@ -79,7 +79,7 @@ class NumpyWriter(CodeWriter):
         name = self._function(step, self._callable(step))
         arguments = [
             value.step.name if isinstance(value, Operand) else super(NumpyWriter, self)._value(value, {})
-            for value in step.taken
+            for value in step.operands
         ]
         return [f"{step.name} = {name}({', '.join(arguments)})"]
 
@@ -95,7 +95,7 @@ class NumpyWriter(CodeWriter):
     def _lines_of(self, block: Block, step: Step) -> list[str]:
         if type(step) is Read:
             text = self._window(step)
-            picks = step.places is not None or any(move.value.labels for move in step.moves)
+            picks = step.positions is not None or any(move.value.labels for move in step.moves)
             if not picks and not self._is_inlined(block, step):
                 text += ".copy()"
             return [f"{step.name} = {text}"]
@@ -110,11 +110,12 @@ class NumpyWriter(CodeWriter):
             self._use_tape(step)
             shape = ", ".join(map(str, step.sizes))
             entry = f"{self.fixed.setdefault(f'{step.tape}.reshape(-1, {shape})', f'f{step.tape}')}[{block.name}]"
-            return [f"{entry} = {self._whole(step.value.step)}" if isinstance(step, Push) else f"{step.name} = {entry}"]
+            name = self._array_name(step.value.step) if isinstance(step, Push) else ""
+            return [f"{entry} = {name}" if name else f"{step.name} = {entry}"]
         if isinstance(step, Push):
             start, stop = self._entry(block, step)
             flat = "" if len(step.sizes) == 1 else ".reshape(-1)"
-            return [f"{step.tape}[{start}:{stop}] = {self._whole(step.value.step)}{flat}"]
+            return [f"{step.tape}[{start}:{stop}] = {self._array_name(step.value.step)}{flat}"]
         assert isinstance(step, Pop)
         start, stop = self._entry(block, step)
         self._use_tape(step)
@@ -129,20 +130,20 @@ class NumpyWriter(CodeWriter):
         identity = tuple(range(len(step.sizes)))
         if step.summed or step.out != identity or step.expression not in IN_PLACE:
             return None
-        for place in IN_PLACE[step.expression][1]:
-            value = step.taken[place]
+        for position in IN_PLACE[step.expression][1]:
+            value = step.operands[position]
             if not isinstance(value, Operand) or value.labels != identity:
                 continue
             other = value.step
             if (
                 type(other) is Compute and other.sizes == step.sizes and other.out == identity and other.sizes
                 and self.owner.get(other) is block and self.users.get(other) == [step] and other.dtype == step.dtype
-                and sum(1 for each in step.taken if isinstance(each, Operand) and each.step is other) == 1
+                and sum(1 for each in step.operands if isinstance(each, Operand) and each.step is other) == 1
             ):
                 symbol = IN_PLACE[step.expression][0]
-                if len(step.taken) == 1:
+                if len(step.operands) == 1:
                     return [f"{step.name} = {symbol}({other.name}, {other.name})"]
-                rest = self._aligned(step.taken[1 - place], len(step.sizes))
+                rest = self._aligned(step.operands[1 - position], len(step.sizes))
                 return [f"{other.name} {symbol} {rest}", f"{step.name} = {other.name}"]
         return None
 
@@ -153,11 +154,11 @@ class NumpyWriter(CodeWriter):
         sizes = [n.value or 0 for n in step.sizes]
         if function is None or step.out != identity or step.dtype != float:
             return None
-        spans = any(isinstance(value, Operand) and value.labels == identity for value in step.taken)
+        spans = any(isinstance(value, Operand) and value.labels == identity for value in step.operands)
         if not spans or None in [n.value for n in step.sizes] or math.prod(sizes) < WORTH_A_BUFFER:
             return None
         buffer = self._scratch(f"o{step.name}", math.prod(sizes), sizes)
-        values = [self._aligned(value, len(step.sizes)) for value in step.taken]
+        values = [self._aligned(value, len(step.sizes)) for value in step.operands]
         return [f"{step.name} = {function}({', '.join(values)}, {buffer})"]
 
     def _scratch(self, name: str, size: int, shape: Sequence[int] = ()) -> str:
@@ -168,7 +169,7 @@ class NumpyWriter(CodeWriter):
         return name
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
-        """Return the place on the tape of the value of this execution."""
+        """Return the position on the tape of the value of this execution."""
         self._use_tape(step)
         size = product_of(step.sizes)
         if size.value is None:
@@ -187,13 +188,13 @@ class NumpyWriter(CodeWriter):
 
     def _window_text(self, step: Access) -> str:
         name = step.base.name
-        if step.places is not None:
-            return f"{name}[{plus(step.offset)}{self._numbers(step.places)}].reshape({_tuple(step.sizes)})"
+        if step.positions is not None:
+            return f"{name}[{plus(step.offset)}{self._numbers(step.positions)}].reshape({_tuple(step.sizes)})"
         sizes = _tuple(step.sizes)
         if any(move.value.labels for move in step.moves):
             return f"{name}[{self._places_at(step)}]"
         if step.moves:
-            return f"window({name}, {step.offset}{self._moved(step, ())}, {sizes}, {_tuple(step.strides)})"
+            return f"window({name}, {step.offset}{self._dynamic_offset(step, ())}, {sizes}, {_tuple(step.strides)})"
         shaped = "" if len(step.sizes) == 1 else f".reshape({sizes})"
         if step.strides[-1] == ONE and is_one_row(step.sizes, step.strides):
             return f"{name}[{step.offset}:{step.offset + product_of(step.sizes)}]{shaped}"
@@ -211,19 +212,19 @@ class NumpyWriter(CodeWriter):
             offset += f" + {self._aligned(move.value, len(step.sizes))}*{parenthesised(move.stride)}"
         return f"places_at({offset}, {_tuple(step.sizes)}, {_tuple(step.strides)})"
 
-    def _numbers(self, places: Places) -> str:
+    def _numbers(self, positions: Positions) -> str:
         """Return the numbers of the elements that an index by arrays picks."""
-        self.tables[places.name] = places.array
-        if places.count == places.array.size:
-            return places.name
-        return f"{places.name}[{places.start}:{places.start + constant(places.count)}]"
+        self.tables[positions.name] = positions.array
+        if positions.count == positions.array.size:
+            return positions.name
+        return f"{positions.name}[{positions.start}:{positions.start + constant(positions.count)}]"
 
     def _written_window(self, step: Write) -> list[str]:
         value = self._aligned(step.value, len(step.sizes))
-        if step.places is not None:
-            index = f"({plus(step.offset)}{self._numbers(step.places)}).reshape({_tuple(step.sizes)})"
+        if step.positions is not None:
+            index = f"({plus(step.offset)}{self._numbers(step.positions)}).reshape({_tuple(step.sizes)})"
             if type(step) is Add:
-                if step.places.are_distinct:
+                if step.positions.are_distinct:
                     return [f"{step.base.name}[{index}] += {value}"]
                 return [f"add_at({step.base.name}, {index}, {value})"]
             return [f"{step.base.name}[{index}] = {value}"]
@@ -234,16 +235,16 @@ class NumpyWriter(CodeWriter):
         if type(step) is not Add:
             return [f"{self._window(step)}[...] = {value}"]
         if not is_one_to_one(step):
-            where = f"{step.offset}{self._moved(step, ())}, {_tuple(step.sizes)}, {_tuple(step.strides)}"
+            where = f"{step.offset}{self._dynamic_offset(step, ())}, {_tuple(step.sizes)}, {_tuple(step.strides)}"
             return [f"add_overlapping({step.base.name}, {where}, {value})"]
         return [f"w = {self._window(step)}", f"w += {value}"]
 
-    def _place(self, step: Access, at: dict[int, str]) -> str:
+    def _accessed(self, step: Access, at: dict[int, str]) -> str:
         base = step.base
         if base.name in self.arrays and type(step) is Read and not self.is_variable(base):
-            if step.places is None:
-                return f"{base.name}.item({flat((), (), step.offset)}{self._moved(step, ())})"
-        return super()._place(step, at)
+            if step.positions is None:
+                return f"{base.name}.item({flat((), (), step.offset)}{self._dynamic_offset(step, ())})"
+        return super()._accessed(step, at)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -252,7 +253,7 @@ class NumpyWriter(CodeWriter):
             return f"{value.step.name}.item(0)"
         return super()._value(value, at)
 
-    def _whole(self, step: Step) -> str:
+    def _array_name(self, step: Step) -> str:
         return step.name
 
     def _aligned(self, value: Value, count: int) -> str:
@@ -264,7 +265,7 @@ class NumpyWriter(CodeWriter):
         if not dims or value.labels == tuple(range(count)):
             return step.name
         text = step.name
-        if dims == count and all(label in (-1, place) for place, label in enumerate(value.labels)):
+        if dims == count and all(label in (-1, position) for position, label in enumerate(value.labels)):
             return text  # dimensions of length 1 are broadcast
         if -1 in value.labels:
             text += "[" + ", ".join("0" if label < 0 else ":" for label in value.labels) + "]"
@@ -284,9 +285,9 @@ class NumpyWriter(CodeWriter):
             text = self._product(step)
             if text is not None:
                 return text
-        values = [self._aligned(value, count) for value in step.taken]
+        values = [self._aligned(value, count) for value in step.operands]
         expression = vectorised(step.expression).format(*values)
-        covered = {label for value in step.taken if isinstance(value, Operand) for label in value.labels}
+        covered = {label for value in step.operands if isinstance(value, Operand) for label in value.labels}
         spans = covered >= set(range(count))
         if not spans:
             expression = f"broadcast_to({expression}, {_tuple(step.sizes)})"
@@ -298,11 +299,11 @@ class NumpyWriter(CodeWriter):
         if step.summed:
             function = step.operator if step.operator in EXTREMA else "add_reduce"
             axes = f"({', '.join(map(str, step.summed))},)"
-            if len(step.out) == count and all(label in (-1, place) for place, label in enumerate(step.out)):
+            if len(step.out) == count and all(label in (-1, position) for position, label in enumerate(step.out)):
                 return f"{function}({expression}, {axes}, None, None, True)"
             expression = f"{function}({expression}, {axes})"
             if not step.out:
-                return kind_of(step.dtype).taken.format(expression)
+                return kind_of(step.dtype).to_number.format(expression)
         out = [label for label in step.out if label >= 0]
         if out != kept:
             expression = f"({expression}).transpose({[kept.index(label) for label in out]})"
@@ -316,7 +317,7 @@ class NumpyWriter(CodeWriter):
             return None
         (k,) = step.summed
         sides: list[tuple[str, list[int]]] = []
-        for number, value in enumerate(step.taken):
+        for number, value in enumerate(step.operands):
             if not isinstance(value, Operand) or not 1 <= len(value.labels) <= 2 or k not in value.labels:
                 return None
             labels = list(value.labels)
@@ -345,7 +346,7 @@ def array_bases(program: Program) -> set[str]:
         block = stack.pop()
         for item in block.items:
             if isinstance(item, Access):
-                if item.sizes or item.places is not None:
+                if item.sizes or item.positions is not None:
                     found.add(item.base.name)
             elif not isinstance(item, Step):
                 stack += [item.body] if hasattr(item, "body") else item.bodies

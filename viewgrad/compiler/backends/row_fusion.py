@@ -98,7 +98,7 @@ class RunWriter(NumpyWriter):
         if not isinstance(write.value, Operand) or write.value.labels != identity or write.sizes != step.sizes:
             return None
         fits = not write.is_picked and write.base.dtype == float and is_one_to_one(write)
-        fits = fits and any(isinstance(each, Operand) and each.labels for each in step.taken)
+        fits = fits and any(isinstance(each, Operand) and each.labels for each in step.operands)
         return write if fits else None
 
     def _written_at_once(self, step: Compute) -> list[str] | None:
@@ -107,10 +107,10 @@ class RunWriter(NumpyWriter):
         if write is None:
             return None
         self.done.add(write)
-        values = [self._aligned(value, len(step.sizes)) for value in step.taken]
+        values = [self._aligned(value, len(step.sizes)) for value in step.operands]
         return [f"{INTO[step.expression]}({', '.join([*values, self._window(write)])})"]
 
-    def _spread(self, step: Step) -> Spread | None:
+    def _layout(self, step: Step) -> Spread | None:
         """Return the layout of a step's value in a run; None if it has none."""
         if step not in self._spreads:
             self._spreads[step] = self._found_spread(step)
@@ -125,10 +125,10 @@ class RunWriter(NumpyWriter):
         if step.out != identity or self._target(step) is not None:
             return None
         found: set[Spread | None] = set()
-        for value in step.taken:
+        for value in step.operands:
             if isinstance(value, Operand) and out_sizes(value.step):
                 alike = value.labels == identity and self.owner[value.step] is self.owner[step]
-                found.add(self._spread(value.step) if alike else None)
+                found.add(self._layout(value.step) if alike else None)
         return found.pop() if len(found) == 1 else None
 
     def _added(self, user: Step) -> Operand | None:
@@ -140,18 +140,18 @@ class RunWriter(NumpyWriter):
             if target is None or not isinstance(user, Compute) or user.expression not in ("{0} + {1}", "{0} - {1}"):
                 return None
             window = target  # type: ignore[assignment]
-            places = [
-                place for place, each in enumerate(user.taken[: 2 if "+" in user.expression else 1])
+            positions = [
+                position for position, each in enumerate(user.operands[: 2 if "+" in user.expression else 1])
                 if isinstance(each, Operand) and self._is_read_there(each.step, window)
             ]
             identity = tuple(range(len(user.sizes)))
-            if not places or any(isinstance(each, Operand) and each.labels != identity for each in user.taken):
+            if not positions or any(isinstance(each, Operand) and each.labels != identity for each in user.operands):
                 return None
-            value = user.taken[1 - places[0]]
+            value = user.operands[1 - positions[0]]
         if not isinstance(value, Operand) or type(value.step) is not Compute:
             return None
         fits = value.labels == tuple(range(len(window.sizes))) and self.owner[value.step] is self.owner[user]
-        return value if fits and self._spread(value.step) == spread_of(window) is not None else None
+        return value if fits and self._layout(value.step) == spread_of(window) is not None else None
 
     def _is_read_there(self, step: Step, write: Write) -> bool:
         """Return whether a step reads the window that is written, so that it holds the value until then."""
@@ -161,9 +161,9 @@ class RunWriter(NumpyWriter):
 
     def _takes_runs(self, user: Step, step: Step) -> bool:
         """Return whether all users of a value take it as a run."""
-        if self.owner[user] is not self.owner[step] or self._spread(step) is None:
+        if self.owner[user] is not self.owner[step] or self._layout(step) is None:
             return False
-        return self._added(user) is not None or (type(user) is Compute and self._spread(user) is not None)
+        return self._added(user) is not None or (type(user) is Compute and self._layout(user) is not None)
 
     def _added_in_place(self, step: Compute | Write) -> list[str] | None:
         """Return the lines that add a run to a window, or subtract it."""
@@ -195,11 +195,11 @@ class RunWriter(NumpyWriter):
 
     def _computed_in_a_run(self, step: Compute) -> list[str] | None:
         """Return the lines that compute a value as a run."""
-        spread = self._spread(step)
+        spread = self._layout(step)
         if spread is None:
             return None
         buffer = None
-        for value in step.taken:
+        for value in step.operands:
             if isinstance(value, Operand) and self.users.get(value.step) == [step]:
                 buffer = buffer or self._buffers_of.get(value.step)
         if buffer is None:
@@ -211,7 +211,7 @@ class RunWriter(NumpyWriter):
         values = [
             f"q{value.step.name}" if isinstance(value, Operand) and out_sizes(value.step)
             else self._aligned(value, len(step.sizes))
-            for value in step.taken
+            for value in step.operands
         ]  # fmt: skip
         lines = [f"q{step.name} = {INTO[step.expression]}({', '.join([*values, run])})"]
         if any(not self._takes_runs(user, step) for user in self.users.get(step, [])):
@@ -280,5 +280,5 @@ def spread_of(step: Access) -> Spread | None:
 def _is_same_window(first: Access, second: Access) -> bool:
     if first.moves or second.moves:
         return False
-    same = first.base is second.base and first.offset == second.offset and first.places == second.places
+    same = first.base is second.base and first.offset == second.offset and first.positions == second.positions
     return same and first.sizes == second.sizes and first.strides == second.strides

@@ -56,7 +56,7 @@ def wrapped(a: int) -> int:
     return (a + 9223372036854775808) % 18446744073709551616 - 9223372036854775808
 
 
-def place(a: int, extent: int) -> int:
+def wrapped_index(a: int, extent: int) -> int:
     if a < 0:
         a += extent
     return a if 0 <= a < extent else -1
@@ -252,8 +252,8 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 
 # In an order in which each function calls only earlier ones.
 FUNCTIONS: Final = (
-    floor, ceil, trunc, rint, as_float, as_integer, wrapped, place, quotient, modulo, rounded, square, sign, maximum,
-    minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
+    floor, ceil, trunc, rint, as_float, as_integer, wrapped, wrapped_index, quotient, modulo, rounded, square, sign,
+    maximum, minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, isfinite, flowing, log_of_sum, tie_hit, over_square, power_slope,
     power_log, block_sum, pairwise_sum,
 )

@@ -121,11 +121,13 @@ class Batched:
                 f"batch={batch!r} names no argument; use batch=True for all tensors and arrays, or omit it"
             )
         self.batch = batch
-        self.chosen: tuple[int | str, ...] | None = None  # None for all
+        self.batched_arguments: tuple[int | str, ...] | None = None  # None for all
         if batch is not True:
-            self.chosen = (batch,) if isinstance(batch, int | str) else tuple(batch)
+            self.batched_arguments = (batch,) if isinstance(batch, int | str) else tuple(batch)
             names = compiled.arguments.names
-            self.chosen += tuple([names[n] for n in self.chosen if isinstance(n, int) and 0 <= n < len(names)])
+            self.batched_arguments += tuple([
+                names[n] for n in self.batched_arguments if isinstance(n, int) and 0 <= n < len(names)
+            ])
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         mode = current_mode()
@@ -209,11 +211,11 @@ class Batched:
     def _examples(self, structure: Structure, leaves: list[Any]) -> tuple[frozenset[int], int]:
         """Return the numbers of the leaves that have a leading axis, and its length."""
         owned = owners(self.compiled.arguments.names, structure)
-        if self.chosen is None:
+        if self.batched_arguments is None:
             numbers = frozenset(n for n, leaf in enumerate(leaves) if isinstance(leaf, Tensor | np.ndarray))
         else:
-            self._check_names(structure, self.chosen)
-            numbers = leaves_of(self.chosen, owned)
+            self._check_names(structure, self.batched_arguments)
+            numbers = leaves_of(self.batched_arguments, owned)
         if not numbers:
             raise ValueError("no argument of this call has a leading axis of examples; they hold no tensor or array")
         if numbers & self.compiled.arguments.static_leaves(structure):
@@ -418,10 +420,10 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
                 "string or None; return tensors"
             )
     made = []
-    for place in range(form.count):
-        parts = [] if not taken else [_stacked([leaves[place] for leaves, _ in taken])]
+    for position in range(form.count):
+        parts = [] if not taken else [_stacked([leaves[position] for leaves, _ in taken])]
         if columns is not None:
-            parts.append(columns[place])
+            parts.append(columns[position])
         _require_one_shape({part.shape[1:] for part in parts})
         made.append(parts[0] if len(parts) == 1 else concatenate(parts))
     return unflatten(form, made)

@@ -98,8 +98,8 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
         return Capture(run.result, None, reason)
     replaced = before.has_new_tensors()
     guard = ClosureGuard(function, arguments)
-    places = [guard.path_of(tensor) for tensor in run.closures]
-    reason = _unsupported_state(guard, places)
+    positions = [guard.path_of(tensor) for tensor in run.closures]
+    reason = _unsupported_state(guard, positions)
     if reason is None and (replaced or not before.unchanged()):
         if is_first:
             return Capture(run.result)
@@ -108,7 +108,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
         reason = _unsupported_results(run.graph, run.result, given)
     if reason is not None:
         return Capture(run.result, None, reason)
-    closures = [place for place in places if place is not None]
+    closures = [position for position in positions if position is not None]
     layouts = [layout_key(tensor._array) for tensor in run.closures]
     return Capture(run.result, GuardedTrace(run.graph, guard, closures, layouts))
 
@@ -132,14 +132,14 @@ def _unsupported_arguments(given: list[Any], call: Call) -> str | None:
     return "arguments share memory" if call.shares_memory else None
 
 
-def _unsupported_state(guard: ClosureGuard, places: list[int | None]) -> str | None:
+def _unsupported_state(guard: ClosureGuard, positions: list[int | None]) -> str | None:
     """Return why captured state cannot be guarded.
 
     Arguments:
         guard: the captured state.
-        places: the numbers of the captured tensors in the guard.
+        positions: the numbers of the captured tensors in the guard.
     """
-    if None in places:
+    if None in positions:
         return "it uses a tensor that is neither an argument nor a captured variable"
     return guard.why_incomplete
 

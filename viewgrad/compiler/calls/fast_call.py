@@ -135,7 +135,7 @@ class FastCall:
         order = self.orders.get(numbers)
         if order is None:
             order = self.orders[numbers] = self._order(plain, numbers)
-        arrays = _given(args, plain.kinds)
+        arrays = _plain_arrays(args, plain.kinds)
         if arrays is None or not order or not self.trace.guard.unchanged():
             return None
         found = self._at_once(arrays) if self.runner is not None else self._in_turn(arrays, plain)
@@ -145,16 +145,16 @@ class FastCall:
         if holds_nan(gradients):  # zeros may have met infinite factors
             return None
         return plain.scalars[0][0], value, [
-            np.zeros(shape, dtype) if place is None or gradients[place] is None else gradients[place]
-            for place, shape, dtype in order
+            np.zeros(shape, dtype) if position is None or gradients[position] is None else gradients[position]
+            for position, shape, dtype in order
         ]
 
     def _order(self, plain: PlainCall, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
         """Return the number of the gradient, shape and dtype of each argument; nothing if others require gradients."""
         if any(grad is not (number in numbers) for number, (_, _, _, grad, _, _) in enumerate(plain.kinds)):
             return []
-        places = {base.initial: place for place, base in enumerate(self.program.wanted)}
-        return [(places.get(number), plain.kinds[number][1], plain.kinds[number][2]) for number in numbers]
+        positions = {base.initial: position for position, base in enumerate(self.program.wanted)}
+        return [(positions.get(number), plain.kinds[number][1], plain.kinds[number][2]) for number in numbers]
 
     def _at_once(self, arrays: list[Array]) -> tuple[Any, list[Any]] | None:
         """Return the value and the gradients from a single run, if all arrays are plain."""
@@ -175,12 +175,12 @@ class FastCall:
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
             return None
-        place = plain.scalars[0][1]
-        value = outputs[place]
+        position = plain.scalars[0][1]
+        value = outputs[position]
         if value.size != 1 or value.dtype.kind != "f":
             return None
         seeds: list[Any] = [None] * len(outputs)
-        seeds[place] = ONE
+        seeds[position] = ONE
         return value, program.gradients(run, seeds)
 
     def _arrays(self, args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
@@ -213,7 +213,7 @@ class FastCall:
         return arrays
 
 
-def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
+def _plain_arrays(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
     """Return the arrays of arguments that have no history; None if one does not match."""
     arrays: list[Array] = []
     for arg, (of, shape, dtype, grad, strides, held) in zip(args, kinds):
@@ -276,10 +276,10 @@ def fast_call(trace: GuardedTrace, program: CompiledProgram, call: Call) -> Fast
     signature = call_signature(call.args, call.keywords, call.leaves, call.static)
     if signature is None:
         return None
-    return FastCall(trace, program, call.mode, signature, _plain(trace, call))
+    return FastCall(trace, program, call.mode, signature, _plain_call(trace, call))
 
 
-def _plain(trace: GuardedTrace, call: Call) -> PlainCall | None:
+def _plain_call(trace: GuardedTrace, call: Call) -> PlainCall | None:
     signature, args = trace.signature, call.args
     inputs = signature.inputs
     fits = not call.keywords and not trace.closures and not signature.mutations and len(inputs) == len(args)

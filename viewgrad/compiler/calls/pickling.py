@@ -78,7 +78,7 @@ def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any
     if not isinstance(function, types.FunctionType):
         return None
     found: list[Any] = [sys.modules[PACKAGE].__version__, _code(function.__code__)]
-    for each in guard.seen:
+    for each in guard.captured:
         if each.path.startswith(LIBRARY) and (type(each.value) is Attributes or is_library_value(each.value)):
             continue  # the libraries' own, which may be imported later
         value = _fingerprint_of(each.value)

@@ -29,14 +29,14 @@ class ValueAndGradRunner:
         zeros: the number of arenas that are cleared.
         fixed: arrays that no run writes to: tables, and gradients of the results.
         forward, backward: select the arguments of the kernels from all arrays.
-        place: the array that the result is in, and its index there.
-        made: for each gradient, its shape and whether each element is written.
+        position: the array that the result is in, and its index there.
+        new_buffers: for each gradient, its shape and whether each element is written.
     """
 
     def __init__(
         self, program: CompiledProgram, sizes: Sequence[int], zeros: int, fixed: Sequence[Array],
-        forward: Callable[..., tuple[Array, ...]], backward: Callable[..., tuple[Array, ...]], place: tuple[int, int],
-        made: Sequence[tuple[tuple[int, ...], bool]],
+        forward: Callable[..., tuple[Array, ...]], backward: Callable[..., tuple[Array, ...]],
+        position: tuple[int, int], new_buffers: Sequence[tuple[tuple[int, ...], bool]],
     ) -> None:
         self.kernels: Any = (program.code.forward, program.code.backward)
         self.sizes = sizes
@@ -44,8 +44,8 @@ class ValueAndGradRunner:
         self.fixed = fixed
         self.forward = forward
         self.backward = backward
-        self.place = place
-        self.made = [(np.empty if unset else np.zeros, shape, len(shape) == 1) for shape, unset in made]
+        self.position = position
+        self.new_buffers = [(np.empty if unset else np.zeros, shape, len(shape) == 1) for shape, unset in new_buffers]
         self._spare: list[list[Array]] = []
 
     @classmethod
@@ -66,14 +66,14 @@ class ValueAndGradRunner:
                 fixed[seed.name] = ONE if number == output else np.zeros(int(np.prod(shape)))
         names = [base.name for base in program.inputs]
         names += [*(arena.name for arena in arenas), *fixed, *(base.name for base, _, _ in layout.gradients)]
-        places = {name: number for number, name in enumerate(names)}
+        positions = {name: number for number, name in enumerate(names)}
         buffer, _, start, *_ = layout.results[output]
-        if buffer not in places:
+        if buffer not in positions:
             return None
-        forward, backward = (_selector([places[name] for name in kernel.parameters]) for kernel in layout.kernels)
+        forward, backward = (_selector([positions[name] for name in kernel.parameters]) for kernel in layout.kernels)
         return cls(
             program, [arena.size for arena in arenas], sum(1 for arena in arenas if not arena.unset),
-            list(fixed.values()), forward, backward, (places[buffer], start),
+            list(fixed.values()), forward, backward, (positions[buffer], start),
             [(shape, unset) for _, shape, unset in layout.gradients],
         )
 
@@ -92,7 +92,7 @@ class ValueAndGradRunner:
                 arena.fill(0.0)
         gradients = []
         flat = []
-        for new, shape, is_flat in self.made:
+        for new, shape, is_flat in self.new_buffers:
             array = new(shape)
             gradients.append(array)
             flat.append(array if is_flat else array.reshape(-1))
@@ -100,7 +100,7 @@ class ValueAndGradRunner:
         forward, backward = self.kernels
         failed = forward(*self.forward(arrays))
         if failed < 0 and failed != RAISED:
-            number, at = self.place
+            number, at = self.position
             value = arrays[number][at]
             failed = backward(*self.backward(arrays))
         if failed == RAISED:

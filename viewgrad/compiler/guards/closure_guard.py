@@ -51,11 +51,11 @@ class ClosureGuard:
         self._keep(seen)
 
     def _keep(self, seen: list[Captured]) -> None:
-        self.kept = [FREE if each.path in self.free else _kept(each.value) for each in seen]
-        self.seen = seen
+        self.snapshots = [FREE if each.path in self.free else _snapshot(each.value) for each in seen]
+        self.captured = seen
         if self.free:
             seen = [each for each in seen if each.path not in self.free]
-        self._look_up(seen, [kept for kept in self.kept if kept is not FREE])
+        self._look_up(seen, [kept for kept in self.snapshots if kept is not FREE])
 
     def _look_up(self, seen: list[Captured], all_kept: list[Any]) -> None:
         """Prepare the comparisons, cheapest first."""
@@ -74,27 +74,27 @@ class ClosureGuard:
         self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
         self.attributes = [(each.owner, each.key, each.value) for each in seen if each.how == ATTRIBUTE]
         self.others = [each for each in seen if each.how not in (ITEM, CELL, ATTRIBUTE, FIXED)]
-        self.held = 0  # how often nothing has changed since
+        self.checks_passed = 0  # how often nothing has changed since
         self.quick: Callable[[Sequence[Any]], bool] | None = None  # of items, cells and attributes
 
     @property
     def too_many(self) -> bool:
         """Return whether there is more captured state than is inspected."""
-        return len(self.seen) >= MAX_VALUES
+        return len(self.captured) >= MAX_VALUES
 
     @property
     def why_incomplete(self) -> str | None:
         """The reason why some change of captured state would go unnoticed; None if none would."""
-        if any(hasattr(type(each.value), "__next__") for each in self.seen):
+        if any(hasattr(type(each.value), "__next__") for each in self.captured):
             return "it captures an iterator, whose values differ from call to call"
-        hidden = next((str(each.value) for each in self.seen if type(each.value) is Unguarded), None)
+        hidden = next((str(each.value) for each in self.captured if type(each.value) is Unguarded), None)
         if hidden is not None:
             return hidden
         return "it captures too much state" if self.too_many else None
 
     def has_new_tensors(self) -> bool:
         """Return whether captured tensors were replaced by others."""
-        return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.seen)
+        return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.captured)
 
     def unchanged(self) -> bool:
         """Return whether all captured state except tensors is unchanged, and floating-point errors do not raise."""
@@ -113,8 +113,8 @@ class ClosureGuard:
             for owner, key, value in self.attributes:
                 if getattr(owner, key, None) is not value:
                     return self._equal()
-            self.held += 1
-            if self.held == FEW:
+            self.checks_passed += 1
+            if self.checks_passed == FEW:
                 self.quick = self._quick_check()
         for content, count in self.counts:
             if len(content) != count:
@@ -142,32 +142,32 @@ class ClosureGuard:
         now: list[Captured] = []
         for found in captured_values(self.function, self.arguments):
             number = len(now)
-            if number == len(self.seen) or found.path != self.seen[number].path:
+            if number == len(self.captured) or found.path != self.captured[number].path:
                 return False
-            if not _same(self.kept[number], found.value):
+            if not _same(self.snapshots[number], found.value):
                 return False
             now.append(found)
-        if len(now) < len(self.seen):
+        if len(now) < len(self.captured):
             return False
         self._keep(now)
         return True
 
     def path_of(self, tensor: Tensor) -> int | None:
         """Return the number by which `tensors_at` finds a tensor; None if it is not captured."""
-        for number, each in enumerate(self.seen):
+        for number, each in enumerate(self.captured):
             if each.value is tensor:
                 return number
         return None
 
     def tensors_at(self, numbers: Sequence[int]) -> list[Any]:
         """Return the current values with these numbers."""
-        return [self.seen[number].now() for number in numbers]
+        return [self.captured[number].now() for number in numbers]
 
     @property
     def generators(self) -> list[Any]:
         """The captured random generators."""
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
-        found = [each.value for each in self.seen if isinstance(each.value, kinds)]
+        found = [each.value for each in self.captured if isinstance(each.value, kinds)]
         return [each for each in found if not isinstance(each, random.SystemRandom)]  # which has no state
 
 
@@ -191,7 +191,7 @@ def _state(found: Any) -> Any:
     return (numbers["key"].tobytes(), numbers["pos"]) if "key" in numbers else repr(numbers)
 
 
-def _kept(value: Any) -> Any:
+def _snapshot(value: Any) -> Any:
     """Return the part of a value that later comparisons need."""
     if isinstance(value, np.ndarray):
         return value, value.copy(), value.flags.writeable

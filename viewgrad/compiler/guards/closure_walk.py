@@ -153,7 +153,7 @@ class Walk:
         self.functions: list[Captured] = []
         self.abstract = AbstractClasses()
         self.is_asked = False
-        self.held: set[int] = set()  # the classes of libraries among the holders
+        self.held_classes: set[int] = set()  # the classes of libraries among the holders
 
     def add(self, *found: Captured) -> None:
         """Queue a value for inspection."""
@@ -420,8 +420,8 @@ class Walk:
             if kind in CATCHING or issubclass(kind, Warning):
                 self.add(Captured("warnings.filters", raising_settings(None), CALLED, raising_settings))
             for base in kind.__mro__:
-                if not is_immutable(base) and id(base) not in self.held:
-                    self.held.add(id(base))
+                if not is_immutable(base) and id(base) not in self.held_classes:
+                    self.held_classes.add(id(base))
                     self._hold(path, base, vars(base), True)
             return
         content = vars(kind)

@@ -86,18 +86,18 @@ OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
 OWNERS: Final[dict[int, set[int]]] = {}
 for _owner, _, _given, _ in FOUND:
     OWNERS.setdefault(id(_given), set()).add(id(_owner))
-PLACES: Final[list[Place]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
+PLACEHOLDERS: Final[list[Place]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
 DATES: Final = (datetime, datetime.datetime, datetime.date)
 MOMENTS: Final = frozenset({"now", "today", "utcnow"})  # the methods of dates that read the clock
-_REPLACED: Final = Replaced(PLACES)
+_REPLACED: Final = Replaced(PLACEHOLDERS)
 
 
 def outside_refused() -> AbstractContextManager[None]:
     """Return a context in which traced code cannot read outside state."""
     namespace = sys.modules.get("viewgrad.numpy")
-    if namespace is not None and not any(owner is namespace for owner, *_ in PLACES):
-        PLACES.extend([
-            (namespace, name, given, ours) for owner, name, given, ours in PLACES
+    if namespace is not None and not any(owner is namespace for owner, *_ in PLACEHOLDERS):
+        PLACEHOLDERS.extend([
+            (namespace, name, given, ours) for owner, name, given, ours in PLACEHOLDERS
             if owner is np and getattr(namespace, name, None) is given
         ])
     return _REPLACED()

@@ -105,7 +105,7 @@ class LoweringContext:
 
     def dtype_of(self, value: TracedValue) -> np.dtype[Any]:
         """Return the dtype of a value of the stream."""
-        return np.dtype(self.stream.places[value.place][1])
+        return np.dtype(self.stream.sites[value.site][1])
 
     def refused(self, what: str) -> NotCompiledError:
         """Return the error for a node that is not supported."""
@@ -128,17 +128,19 @@ class LoweringContext:
 
     def named(self, value: Value) -> TracedValue:
         """Return a value of the stream; detached if the node takes it so, under `no_grad`."""
-        plain = self._plain(value)
+        plain = self._as_traced(value)
         return self.detached(plain) if self._ends_history(value) else plain
 
-    def spread(self, value: Value, shape: Shape) -> tuple[TracedValue | float | bool, Shape]:
+    def broadcast(self, value: Value, shape: Shape) -> tuple[TracedValue | float | bool, Shape]:
         """Return a value as an operand that is broadcast to a shape, and its labels."""
         operand = self.operand(value)
         if isinstance(operand, Number):
             return operand.value, ()
         return operand, broadcast_labels(operand.shape, shape)
 
-    def given(self, source: TracedValue | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
+    def write_operand(
+        self, source: TracedValue | Number, target: Value, value: Value, shape: Shape
+    ) -> tuple[Any, Shape]:
         """Return the value to write to a window of `target`, in its dtype, and its labels."""
         to, of = self.type_of(target).dtype, self.type_of(value).dtype
         narrows = is_single(target) and not is_single(value)
@@ -157,7 +159,7 @@ class LoweringContext:
             return False
         return node.kind in OPERATORS or node.kind == "gather_at"
 
-    def _plain(self, value: Value) -> TracedValue:
+    def _as_traced(self, value: Value) -> TracedValue:
         found = self._values[value]
         if isinstance(found, TracedValue):
             return found
@@ -186,7 +188,7 @@ class LoweringContext:
         self.remember(value, memory)
         return memory
 
-    def taken(self, value: Value) -> Memory:
+    def read_memory(self, value: Value) -> Memory:
         """Return the memory from which a node takes a value; under `no_grad`, that of a detached copy."""
         if not self._ends_history(value):
             return self.memory(value)
@@ -195,7 +197,7 @@ class LoweringContext:
         self.write(memory, operand.shape, operand)
         return memory
 
-    def written(self, target: Value) -> Memory:
+    def write_memory(self, target: Value) -> Memory:
         """Return the memory of a value that is overwritten: a copy, if the value is used again."""
         memory = self.memory(target)
         if target not in self.outlived:
@@ -257,8 +259,8 @@ class LoweringContext:
     def _allocated(self, key: Any, size: int, dtype: np.dtype[Any], initial: Any) -> Memory:
         """Return a new part of the buffer of an allocation site.
 
-        Parts that differ in size have the room of the largest one each, so that their places are affine in the number
-        of the iteration.
+        Parts that differ in size have the room of the largest one each, so that their positions are affine in the
+        number of the iteration.
         """
         base = self._sites.get(key)
         if base is None:
@@ -354,16 +356,16 @@ class LoweringContext:
         else:
             self.stream.write(memory.base, sizes, strides, at, value, labels, self.location, unrecorded)
 
-    def gather(self, memory: Memory, places: np.ndarray[Any, Any]) -> TracedValue:
-        """Emit the read of the elements at some places."""
-        return self.stream.gather(memory.base, places, memory.offset, self.location)
+    def gather(self, memory: Memory, positions: np.ndarray[Any, Any]) -> TracedValue:
+        """Emit the read of the elements at some positions."""
+        return self.stream.gather(memory.base, positions, memory.offset, self.location)
 
     def scatter(
-        self, memory: Memory, places: np.ndarray[Any, Any], value: TracedValue | float, labels: Shape,
+        self, memory: Memory, positions: np.ndarray[Any, Any], value: TracedValue | float, labels: Shape,
         unrecorded: bool = False,
     ) -> None:
         """Emit the write of a value to the elements at distinct positions."""
-        self.stream.scatter(memory.base, places, memory.offset, value, labels, self.location, unrecorded)
+        self.stream.scatter(memory.base, positions, memory.offset, value, labels, self.location, unrecorded)
 
     def check(self, value: TracedValue, expected: Any) -> None:
         """Emit a guard: a scalar must have this value."""

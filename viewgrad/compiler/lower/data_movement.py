@@ -21,7 +21,7 @@ MOST: Final = 1_000_000  # elements; larger tables of positions take too much me
 WINDOWS_FROM: Final = 500  # elements from which parts are copied instead of gathering elements
 
 
-def _joined(of: LoweringContext, node: Node) -> bool:
+def _concatenate(of: LoweringContext, node: Node) -> bool:
     """Lower `stack` and `concatenate`: write the parts of an array."""
     shape, dtype = of.shape_of(node.output), of.type_of(node.output).dtype
     options = options_of(node, "axis")
@@ -34,7 +34,7 @@ def _joined(of: LoweringContext, node: Node) -> bool:
     made = of.new_part("joined", math.prod(shape), dtype)
     strides = row_strides(shape)
     step = strides[axis] if len(strides) else 0
-    place = 0
+    position = 0
     for value in node.inputs:
         assert value is not None
         part = of.converted(of.named(value), dtype)
@@ -45,8 +45,8 @@ def _joined(of: LoweringContext, node: Node) -> bool:
             moves, extent = row_strides(part.shape), math.prod(part.shape)
         else:
             moves, extent = strides, part.shape[axis]
-        of.write(made, part.shape, part, None, moves, place * step)
-        place += extent
+        of.write(made, part.shape, part, None, moves, position * step)
+        position += extent
     of.remember(node.output, made)
     return True
 
@@ -58,31 +58,31 @@ def _copy(of: LoweringContext, node: Node) -> bool:
     if kind.dtype not in HELD:
         return False
     labels = labels_of(kind.shape)
-    taken = [of.spread(value, kind.shape)]
+    taken = [of.broadcast(value, kind.shape)]
     of.assign(node.output, of.emit("positive", taken, kind.shape, labels, kind.dtype.char))
     return True
 
 
-def _moved(of: LoweringContext, node: Node) -> bool:
+def _permute(of: LoweringContext, node: Node) -> bool:
     """Lower operators that move elements, by running the operator on the numbers of the elements."""
     value = _input(of, node)
     if value is None or max(of.size_of(value), of.size_of(node.output)) > MOST or not of.size_of(node.output):
         return False
     shape = of.shape_of(value)
-    if node.kind == "roll" and math.prod(shape) >= WINDOWS_FROM and _rolled(of, node, value):
+    if node.kind == "roll" and math.prod(shape) >= WINDOWS_FROM and _roll(of, node, value):
         return True
     numbers = np.arange(math.prod(shape)).reshape(shape)
     operator = OPERATORS[node.kind]
     args, keywords = forward_call(operator, [numbers], node.attributes)
-    places = np.asarray(operator.forward(*args, **keywords))
-    if places.shape != of.shape_of(node.output):
+    positions = np.asarray(operator.forward(*args, **keywords))
+    if positions.shape != of.shape_of(node.output):
         return False
-    memory = of.taken(value)
-    of.assign(node.output, of.gather(memory, places))
+    memory = of.read_memory(value)
+    of.assign(node.output, of.gather(memory, positions))
     return True
 
 
-def _rolled(of: LoweringContext, node: Node, value: Value) -> bool:
+def _roll(of: LoweringContext, node: Node, value: Value) -> bool:
     """Lower `roll` of a large array to writes of its parts."""
     options = options_of(node, "shift", "axis")
     shape = of.shape_of(value)
@@ -93,7 +93,7 @@ def _rolled(of: LoweringContext, node: Node, value: Value) -> bool:
         return False
     axis %= len(shape)
     first = int(shift) % shape[axis]
-    memory, strides = of.taken(value), row_strides(shape)
+    memory, strides = of.read_memory(value), row_strides(shape)
     made = of.new_part("rolled", math.prod(shape))
     for extent, source, target in ((shape[axis] - first, 0, first), (first, shape[axis] - first, 0)):
         if extent:
@@ -111,18 +111,18 @@ def _pad(of: LoweringContext, node: Node) -> bool:
         return False
     width, mode, constant = options
     if mode != "constant":
-        return _moved(of, node)
+        return _permute(of, node)
     shape = of.shape_of(node.output)
     if not isinstance(constant, (int, float, np.number)) or not of.size_of(value):
         return False
     inner = of.shape_of(value)
     numbers = np.pad(np.zeros(inner), width, constant_values=1.0)
-    place = int(np.argmin(numbers))  # the position of the first element
+    position = int(np.argmin(numbers))  # the position of the first element
     strides = row_strides(shape)
     part = of.named(value)
     made = of.new_part("padded", math.prod(shape))
     of.write(made, shape, float(constant), (), strides)
-    of.write(made, inner, part, None, strides, place)
+    of.write(made, inner, part, None, strides, position)
     of.remember(node.output, made)
     return True
 
@@ -135,7 +135,7 @@ def _trace(of: LoweringContext, node: Node) -> bool:
     count = min(rows, columns)
     if not count:
         return False
-    memory = of.taken(value)
+    memory = of.read_memory(value)
     diagonal = of.read(memory, (count,), (columns + 1,))
     of.assign(node.output, of.emit("sum", [(diagonal, (0,))], (count,), ()))
     return True
@@ -166,8 +166,8 @@ def _einsum_pair(of: LoweringContext, node: Node) -> bool:
 
 
 DATA_MOVEMENT: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
-    "stack": _joined, "concatenate": _joined, "_contiguous_copy": _copy, "roll": _moved, "tile": _moved, "pad": _pad,
-    "trace": _trace, "_einsum_pair": _einsum_pair,
+    "stack": _concatenate, "concatenate": _concatenate, "_contiguous_copy": _copy, "roll": _permute, "tile": _permute,
+    "pad": _pad, "trace": _trace, "_einsum_pair": _einsum_pair,
 }  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def moved_read(of: LoweringContext, node: Node) -> TracedValue:
     source = node.inputs[0]
     assert source is not None
     shape = of.shape_of(source)
-    memory = of.taken(source)
+    memory = of.read_memory(source)
     sizes, strides, offset, moves = _window(of, shape, row_strides(shape), node.attributes[0], node.inputs[1:])
     return of.read(memory, sizes, strides, offset, moves)
 
@@ -77,8 +77,8 @@ def moved_write(of: LoweringContext, node: Node, unrecorded: bool) -> None:
     window, pattern = node.attributes
     source = of.operand(value)
     sizes, strides, offset, moves = _window(of, window.sizes, window.strides, pattern, node.inputs[2:])
-    memory = of.written(target)
-    given, labels = of.given(source, target, value, sizes)
+    memory = of.write_memory(target)
+    given, labels = of.write_operand(source, target, value, sizes)
     at = window.offset + offset
     of.write(memory, sizes, given, labels, strides, at, moves=moves, unrecorded=unrecorded)
     of.remember(node.output, memory)
@@ -92,7 +92,7 @@ def _window(
     Arguments:
         of: the context.
         shape, steps: the lengths and strides of the indexed array.
-        pattern, given: the index, and the integers in it.
+        pattern, write_operand: the index, and the integers in it.
     """
     items = _expanded(pattern, len(shape))
     values = {id(item): given[item.number] for item in items if type(item) is Given}
@@ -147,8 +147,8 @@ def _expanded(pattern: Any, ndim: int) -> list[Any]:
 
 def _first_of_integers(items: Sequence[Any]) -> int:
     """Return the position of the integers' dimensions in the result: that of the integers if they are adjacent."""
-    places = [place for place, item in enumerate(items) if type(item) in (int, Given)]
-    return places[0] if places == list(range(places[0], places[-1] + 1)) else 0
+    positions = [position for position, item in enumerate(items) if type(item) in (int, Given)]
+    return positions[0] if positions == list(range(positions[0], positions[-1] + 1)) else 0
 
 
 def _counted(of: LoweringContext, value: Value, extent: int) -> Any:
@@ -157,6 +157,6 @@ def _counted(of: LoweringContext, value: Value, extent: int) -> Any:
     if type(operand) is not TracedValue:
         number = as_number(operand.value, INTEGER)  # type: ignore[union-attr]
         return number if number >= 0 else number + extent
-    place = of.apply("place", operand, extent, dtype=INTEGER.char)
-    of.check_none(of.apply("missing", place, dtype=BOOL.char))
-    return place
+    position = of.apply("wrapped_index", operand, extent, dtype=INTEGER.char)
+    of.check_none(of.apply("missing", position, dtype=BOOL.char))
+    return position

@@ -31,7 +31,7 @@ def _elementwise(of: LoweringContext, node: Node) -> bool:
         return True
     values = [value for value in node.inputs if value is not None]
     choosing = CHOOSING.get(name)
-    dtypes = [of.type_of(value).dtype for place, value in enumerate(values) if place != choosing]
+    dtypes = [of.type_of(value).dtype for position, value in enumerate(values) if position != choosing]
     if not HELD.issuperset(dtypes) or out.dtype not in HELD:
         return False
     rule = OPERATOR_RULES[name]
@@ -44,11 +44,11 @@ def _elementwise(of: LoweringContext, node: Node) -> bool:
         return False
     fitting = {common, BOOL} if rule.gives_bool else HELD if name in ARITHMETIC and FLOAT in dtypes else {common}
     taken: list[tuple[Any, Shape]] = []
-    for place, value in enumerate(values):
-        operand, labels = of.spread(value, out.shape)
-        if place != choosing and type(operand) is not TracedValue:
+    for position, value in enumerate(values):
+        operand, labels = of.broadcast(value, out.shape)
+        if position != choosing and type(operand) is not TracedValue:
             operand = as_number(operand, common)
-        elif place != choosing and of.type_of(value).dtype not in fitting:
+        elif position != choosing and of.type_of(value).dtype not in fitting:
             operand = of.converted(operand, common)  # type: ignore[arg-type]
         taken.append((operand, labels))
     of.assign(node.output, of.emit(name, taken, out.shape, labels_of(out.shape), out.dtype.char))

@@ -15,7 +15,7 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Memory, Shape, is_single
 from .dynamic_index import is_computed, moved_read, moved_write
 
-ROUNDS: Final = 32  # the maximal number of additions to one place
+ROUNDS: Final = 32  # the maximal number of additions to one position
 
 
 def _index(of: LoweringContext, node: Node) -> bool:
@@ -25,14 +25,14 @@ def _index(of: LoweringContext, node: Node) -> bool:
         of.assign(node.output, moved_read(of, node))
         return True
     (pattern,) = node.attributes
-    places = _places(of, node, of.shape_of(value), pattern)
-    memory = of.taken(value)
-    many_indices = of.stream.has_many_indices("gather", node.location, memory.base, places.shape)
-    strides = None if many_indices else _strides_of(places)
+    positions = _positions(of, node, of.shape_of(value), pattern)
+    memory = of.read_memory(value)
+    many_indices = of.stream.has_many_indices("gather", node.location, memory.base, positions.shape)
+    strides = None if many_indices else _strides_of(positions)
     if strides is None:
-        of.assign(node.output, of.gather(memory, places))
+        of.assign(node.output, of.gather(memory, positions))
     else:
-        of.assign(node.output, of.read(memory, places.shape, strides, int(places.flat[0])))
+        of.assign(node.output, of.read(memory, positions.shape, strides, int(positions.flat[0])))
     return True
 
 
@@ -45,19 +45,19 @@ def _index_put(of: LoweringContext, node: Node) -> bool:
         return True
     window, pattern = node.attributes
     numbers = np.arange(of.size_of(target))
-    places = _places(of, node, window.sizes, pattern, _window_of(numbers, window))
+    positions = _positions(of, node, window.sizes, pattern, _window_of(numbers, window))
     source = of.operand(value)
-    memory = of.written(target)
-    given, labels = of.given(source, target, value, places.shape)
-    last = _last_mentions(places)
-    many_indices = of.stream.has_many_indices("scatter", node.location, memory.base, places.shape)
+    memory = of.write_memory(target)
+    given, labels = of.write_operand(source, target, value, positions.shape)
+    last = _last_occurrences(positions)
+    many_indices = of.stream.has_many_indices("scatter", node.location, memory.base, positions.shape)
     if last is not None:
-        part, labels = _picked(of, given, labels, places.shape, last)
-        of.scatter(memory, places.reshape(-1)[last], part, labels, unrecorded)
-    elif many_indices or (strides := _strides_of(places)) is None:
-        of.scatter(memory, places, given, labels, unrecorded)
+        part, labels = _picked(of, given, labels, positions.shape, last)
+        of.scatter(memory, positions.reshape(-1)[last], part, labels, unrecorded)
+    elif many_indices or (strides := _strides_of(positions)) is None:
+        of.scatter(memory, positions, given, labels, unrecorded)
     else:
-        of.write(memory, places.shape, given, labels, strides, int(places.flat[0]), unrecorded=unrecorded)
+        of.write(memory, positions.shape, given, labels, strides, int(positions.flat[0]), unrecorded=unrecorded)
     of.remember(node.output, memory)
     return True
 
@@ -68,16 +68,16 @@ def _index_add(of: LoweringContext, node: Node) -> bool:
     assert target is not None and value is not None
     window, pattern = node.attributes
     numbers = np.arange(of.size_of(target))
-    places = _places(of, node, window.sizes, pattern, _window_of(numbers, window))
-    rounds = _mentions(places)
+    positions = _positions(of, node, window.sizes, pattern, _window_of(numbers, window))
+    rounds = _rounds(positions)
     if len(rounds) > ROUNDS or is_single(target):
-        raise of.refused("adding to one place many times is not compiled")
+        raise of.refused("adding to one position many times is not compiled")
     source = of.operand(value)
-    memory = of.written(target)
-    given, labels = of.given(source, target, value, places.shape)
+    memory = of.write_memory(target)
+    given, labels = of.write_operand(source, target, value, positions.shape)
     for chosen in rounds:
-        part, of_part = _picked(of, given, labels, places.shape, chosen)
-        here = places.reshape(-1)[chosen]
+        part, of_part = _picked(of, given, labels, positions.shape, chosen)
+        here = positions.reshape(-1)[chosen]
         before = of.gather(memory, here)
         total = of.emit("add", [(before, (0,)), (part, of_part)], here.shape, (0,), of.type_of(target).dtype.char)
         of.scatter(memory, here, total, (0,), node.kind in UNRECORDED)
@@ -94,7 +94,9 @@ def _picked(of: LoweringContext, given: Any, labels: Shape, shape: Shape, chosen
     return of.gather(memory, chosen), (0,)
 
 
-def _places(of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers: Any = None) -> np.ndarray[Any, Any]:
+def _positions(
+    of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers: Any = None
+) -> np.ndarray[Any, Any]:
     """Return the numbers of the elements that an index picks.
 
     Arguments:
@@ -114,16 +116,16 @@ def _places(of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers
     return found
 
 
-def _last_mentions(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of those places that do not occur again later; None if no place occurs twice."""
-    flat = places.reshape(-1)
+def _last_occurrences(positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of those positions that do not occur again later; None if no position occurs twice."""
+    flat = positions.reshape(-1)
     _, first = np.unique(flat[::-1], return_index=True)
     return None if len(first) == flat.size else np.sort(flat.size - 1 - first)
 
 
-def _mentions(places: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+def _rounds(positions: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     """Return the positions of first occurrences of indices, then those of second occurrences, and so on."""
-    flat = places.reshape(-1)
+    flat = positions.reshape(-1)
     order = np.argsort(flat, kind="stable")
     begins = np.flatnonzero(np.r_[True, np.diff(flat[order]) != 0]) if flat.size else np.zeros(0, int)
     ranks = np.empty(flat.size, int)
@@ -131,15 +133,16 @@ def _mentions(places: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     return [np.flatnonzero(ranks == rank) for rank in range(int(ranks.max(initial=-1)) + 1)]
 
 
-def _strides_of(places: np.ndarray[Any, Any]) -> Shape | None:
-    """Return the strides of the window that some places form; None if they form none, or if one occurs twice."""
-    if not places.size:
+def _strides_of(positions: np.ndarray[Any, Any]) -> Shape | None:
+    """Return the strides of the window that some positions form; None if they form none, or if one occurs twice."""
+    if not positions.size:
         return None
     strides = tuple([
-        int(places.take(1, axis).flat[0] - places.flat[0]) if n > 1 else 0 for axis, n in enumerate(places.shape)
+        int(positions.take(1, axis).flat[0] - positions.flat[0]) if n > 1 else 0
+        for axis, n in enumerate(positions.shape)
     ])
-    window = places.flat[0] + sum(np.ix_(*[np.arange(n) * step for n, step in zip(places.shape, strides)]))
-    return strides if np.array_equal(window, places) and np.unique(places).size == places.size else None
+    window = positions.flat[0] + sum(np.ix_(*[np.arange(n) * step for n, step in zip(positions.shape, strides)]))
+    return strides if np.array_equal(window, positions) and np.unique(positions).size == positions.size else None
 
 
 def _window_of(flat: np.ndarray[Any, Any], window: Any) -> np.ndarray[Any, Any]:

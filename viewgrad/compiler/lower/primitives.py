@@ -52,8 +52,8 @@ def _write(of: LoweringContext, node: Node) -> bool:
     assert target is not None and value is not None
     window = _window(of, node)
     source = of.operand(value)
-    memory = of.written(target)
-    given, labels = of.given(source, target, value, window.sizes)
+    memory = of.write_memory(target)
+    given, labels = of.write_operand(source, target, value, window.sizes)
     unrecorded = node.kind in UNRECORDED
     of.write(memory, window.sizes, given, labels, window.strides, window.offset, unrecorded=unrecorded)
     of.remember(node.output, memory)

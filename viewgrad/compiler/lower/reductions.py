@@ -51,11 +51,11 @@ def _decomposed(of: LoweringContext, node: Node) -> bool:
     values = [of.detached(operand) if has_slope else operand]
     spread = [labels]
 
-    def taken(number: int | float) -> tuple[TracedValue | float, Shape]:
+    def operand_of(number: int | float) -> tuple[TracedValue | float, Shape]:
         return (values[number], spread[number]) if type(number) is int else (number, ())
 
     for step in plan.steps[: len(plan.steps) if has_slope else plan.needed]:
-        operands = [taken(each) for each in step.operands]
+        operands = [operand_of(each) for each in step.operands]
         if step.is_reduction:
             found = of.emit(step.operator, operands, shape, kept)
         elif step.is_reduced:
@@ -68,7 +68,7 @@ def _decomposed(of: LoweringContext, node: Node) -> bool:
     if has_slope:
         slope = plan.slope_of_kept if math.prod(shape) <= FEW else plan.slope
         assert slope is not None
-        given = [(operand, labels), *[taken(each) for each in slope.operands[1:]]]
+        given = [(operand, labels), *[operand_of(each) for each in slope.operands[1:]]]
         result = of.emit_with_slope(slope.expression, given, shape, kept)
     of.assign(node.output, result)
     return True
@@ -87,7 +87,7 @@ def _running(of: LoweringContext, node: Node) -> bool:
     if not shape or not 0 < shape[axis] <= LONGEST or not math.prod(shape):
         return False
     axis %= len(shape)
-    memory, strides = of.taken(value), row_strides(shape)
+    memory, strides = of.read_memory(value), row_strides(shape)
     rest = tuple([n for dim, n in enumerate(shape) if dim != axis])
     moves = tuple([n for dim, n in enumerate(strides) if dim != axis])
     labels = labels_of(rest)
@@ -165,7 +165,7 @@ def _clip(of: LoweringContext, node: Node) -> bool:
     if not bounds:
         return False
     labels = labels_of(kind.shape)
-    operands = [of.spread(value, kind.shape) for value in given]
+    operands = [of.broadcast(value, kind.shape) for value in given]
     of.assign(node.output, of.emit(f"clip{bounds}", operands, kind.shape, labels))
     return True
 
@@ -184,7 +184,7 @@ def _reduced(of: LoweringContext, name: str, operand: TracedValue, axis: Any, ke
     labels = labels_of(operand.shape)
     dims = reduced_dims(axis, len(labels))
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
-    return of.emit(name, [(operand, labels)], operand.shape, out, of.stream.places[operand.place][1])
+    return of.emit(name, [(operand, labels)], operand.shape, out, of.stream.sites[operand.site][1])
 
 
 def _only_input(of: LoweringContext, node: Node, dtypes: Set[Any] = FLOATS) -> Value | None:

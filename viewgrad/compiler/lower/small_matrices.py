@@ -66,7 +66,7 @@ def _solve(of: LoweringContext, node: Node) -> bool:
         return False
     determinant = _regular(of, node, rows)
     rest = shape[1:]
-    memory, moves, labels = of.taken(right), row_strides(rest), labels_of(rest)
+    memory, moves, labels = of.read_memory(right), row_strides(rest), labels_of(rest)
     step = math.prod(rest)
     given = [of.read(memory, rest, moves, i * step) for i in range(count)]
     made = of.new_part("solution", count * step)
@@ -114,7 +114,7 @@ def _rows(of: LoweringContext, node: Node) -> Rows | None:
     shape = of.shape_of(value)
     if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= LARGEST:
         return None
-    memory, count = of.taken(value), shape[0]
+    memory, count = of.read_memory(value), shape[0]
     return [
         [of.read(memory, (), (), i * count + j) for j in range(count)]
         for i in range(count)

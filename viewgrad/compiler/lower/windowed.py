@@ -21,7 +21,7 @@ MOST: Final = 8  # differences of differences
 def _window(of: LoweringContext, value: Value, starts: Sequence[int], sizes: Shape) -> TracedValue:
     """Return a part of an array, given where it begins and its shape."""
     strides = row_strides(of.shape_of(value))
-    return of.read(of.taken(value), sizes, strides, sum(start * stride for start, stride in zip(starts, strides)))
+    return of.read(of.read_memory(value), sizes, strides, sum(start * stride for start, stride in zip(starts, strides)))
 
 
 def _floats(of: LoweringContext, node: Node) -> list[Value] | None:
@@ -73,9 +73,9 @@ def _extremum_place(of: LoweringContext, node: Node) -> bool:
     numbers = of.constant("numbers", counted.astype(float), shared=True)
     along = labels if axis is None else (axis % ndim,)
     hits = of.emit("tie_hit", [(operand, labels), (extremum, spread)], shape, labels)
-    places = of.emit("place_if_hit", [(hits, labels), (numbers, along)], shape, labels)
+    positions = of.emit("index_if_hit", [(hits, labels), (numbers, along)], shape, labels)
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
-    first = of.emit("least", [(places, labels)], shape, out)
+    first = of.emit("least", [(positions, labels)], shape, out)
     of.assign(node.output, of.converted(first, INTEGER))
     return True
 
@@ -138,15 +138,15 @@ def _tensordot(of: LoweringContext, node: Node) -> bool:
     labels = []
     for number, shape in enumerate(shapes):
         first = number * len(rest[0])
-        along = {dim: first + place for place, dim in enumerate(rest[number])}
-        along |= {dim: kept + place for place, dim in enumerate(sides[number])}
+        along = {dim: first + position for position, dim in enumerate(rest[number])}
+        along |= {dim: kept + position for position, dim in enumerate(sides[number])}
         labels.append(tuple([along[dim] for dim in range(len(shape))]))
     taken = [(of.named(value), each) for value, each in zip(values, labels)]
     of.assign(node.output, of.emit("mul", taken, sizes, tuple(range(kept))))
     return True
 
 
-def _counted(of: LoweringContext, node: Node) -> bool:
+def _searchsorted(of: LoweringContext, node: Node) -> bool:
     """Lower `any`, `all` and `count_nonzero` of bools."""
     (value,), options = node.inputs, options_of(node, "axis", "keepdims")
     if value is None or options is None or of.type_of(value).dtype != BOOL:
@@ -171,7 +171,7 @@ def _counted(of: LoweringContext, node: Node) -> bool:
     return True
 
 
-def _taken(of: LoweringContext, node: Node) -> bool:
+def _take(of: LoweringContext, node: Node) -> bool:
     """Lower `take` at constant positions."""
     value, given = node.inputs
     options = options_of(node, "axis", "mode")
@@ -182,16 +182,16 @@ def _taken(of: LoweringContext, node: Node) -> bool:
     indices, (axis, mode) = given.node.attributes[0].array, options
     shape = of.shape_of(value)
     numbers = np.arange(math.prod(shape)).reshape(shape)
-    places = np.asarray(np.take(numbers, indices, axis, mode=mode))
-    if not places.size or places.shape != of.shape_of(node.output):
+    positions = np.asarray(np.take(numbers, indices, axis, mode=mode))
+    if not positions.size or positions.shape != of.shape_of(node.output):
         return False
-    memory = of.taken(value)
-    of.assign(node.output, of.gather(memory, places))
+    memory = of.read_memory(value)
+    of.assign(node.output, of.gather(memory, positions))
     return True
 
 
 WINDOWED: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
     "diff": _diff, "argmax": _extremum_place, "argmin": _extremum_place, "tril": _part_of_matrix,
-    "triu": _part_of_matrix, "cross": _cross, "tensordot": _tensordot, "any": _counted, "all": _counted,
-    "count_nonzero": _counted, "take": _taken,
+    "triu": _part_of_matrix, "cross": _cross, "tensordot": _tensordot, "any": _searchsorted, "all": _searchsorted,
+    "count_nonzero": _searchsorted, "take": _take,
 }  # fmt: skip

@@ -66,6 +66,6 @@ def _are_last(copies: Sequence[tuple[Read, Write]], base: Buffer, analysis: Acce
     for read, write in copies:
         if not analysis.are_in_one_block(read, write) or not analysis.is_kept(read):
             return False
-        for places, _ in analysis.accesses(write, grain):
-            covered[places] = True
+        for positions, _ in analysis.accesses(write, grain):
+            covered[positions] = True
     return bool(covered.all())

@@ -110,7 +110,7 @@ def propagate_copies(program: Program) -> Program:
     """Replace operands that are copies, or broadcasts, by the values that they copy."""
     for _, step in steps_of(program.block):
         if isinstance(step, Compute):
-            step.taken = tuple([_source(value) for value in step.taken])
+            step.operands = tuple([_source(value) for value in step.operands])
         elif isinstance(step, Write):
             step.value = _source(step.value)
     return program
@@ -121,7 +121,7 @@ def _source(value: Value) -> Value:
         step = value.step
         if type(step) is not Compute or step.expression != "{0}" or step.summed or -1 in step.out:
             break
-        inner = step.taken[0]
+        inner = step.operands[0]
         if not isinstance(inner, Operand) or getattr(inner.step, "dtype", None) != step.dtype:
             break
         along = dict(zip(step.out, value.labels))
@@ -149,12 +149,12 @@ def bases_of(program: Program) -> set[str]:
 
 def _settle(step: Compute) -> None:
     """Make a copy of the result of a reduction: only its gradient needs the elements."""
-    found = step.taken[1]
+    found = step.operands[1]
     assert isinstance(found, Operand)
-    places = {label: place for place, label in enumerate(step.out) if label >= 0}
-    labels = tuple([places.get(label, -1) for label in found.labels])
+    positions = {label: position for position, label in enumerate(step.out) if label >= 0}
+    labels = tuple([positions.get(label, -1) for label in found.labels])
     step.sizes = out_sizes(step)
-    step.taken = (Operand(found.step, labels),)
+    step.operands = (Operand(found.step, labels),)
     step.out = tuple(range(len(step.sizes)))
     step.operator, step.expression, step.slope = "detach", "{0}", None
 

@@ -38,7 +38,7 @@ def reuse_loads(program: Program) -> Program:
         return program
     for _, step in steps_of(program.block):
         if isinstance(step, (Compute, Call)):
-            step.taken = tuple([_replacement(value, found) for value in step.taken])
+            step.operands = tuple([_replacement(value, found) for value in step.operands])
         elif isinstance(step, (Write, Check)):
             step.value = _replacement(step.value, found)
         if isinstance(step, Access) and step.moves:
@@ -81,7 +81,7 @@ def _find_reused(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]
 def _formula(step: Compute, found: dict[Step, Step]) -> Any:
     """Return the operation and the operands of a scalar, as a key."""
     taken: list[Any] = []
-    for value in step.taken:
+    for value in step.operands:
         if isinstance(value, Operand):
             taken.append((found.get(value.step, value.step), value.labels))
         else:
@@ -101,7 +101,8 @@ def _invalidate(block: Block, write: Write, known: Known, analysis: AccessAnalys
 def _is_same(first: Access, second: Access) -> bool:
     if first.moves or second.moves:
         return False
-    return first.places == second.places and first.offset == second.offset and not second.sizes and not first.sizes
+    is_scalar = not first.sizes and not second.sizes
+    return is_scalar and first.positions == second.positions and first.offset == second.offset
 
 
 def _replacement(value: Value, found: dict[Step, Step]) -> Value:

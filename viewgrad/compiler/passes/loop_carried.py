@@ -33,11 +33,11 @@ class _Promotion:
             for body in bodies_of(item):
                 self.visit(body)
             if isinstance(item, ForLoop) and (item.count.value or 0) > 0:
-                items += self._before(item)
+                items += self._initializers(item)
             items.append(item)
         block.items = items
 
-    def _before(self, loop: ForLoop) -> list[Step]:
+    def _initializers(self, loop: ForLoop) -> list[Step]:
         """Return the steps before a loop that initialise its carried variables."""
         found: list[Step] = []
         writes: dict[Buffer, list[Write]] = {}

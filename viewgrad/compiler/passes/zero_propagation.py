@@ -112,8 +112,8 @@ class _Accesses:
         self.accesses = np.empty(total, np.uint32 if largest < 2**32 else np.int64)
         start = 0
         for number, step in enumerate(self.steps):
-            for places, times in executions.accesses(step, grain):
-                numbers = (places * self.duration + times) * count + number
+            for positions, times in executions.accesses(step, grain):
+                numbers = (positions * self.duration + times) * count + number
                 self.accesses[start : start + numbers.size] = numbers.reshape(-1)
                 start += numbers.size
         self.accesses.sort()
@@ -124,19 +124,19 @@ class _Accesses:
         start = 0
         while start < len(self.accesses):
             stop = min(start + PART, len(self.accesses))
-            place = int(self.accesses[stop - 1]) // (self.duration * count)
-            after = np.array((place + 1) * self.duration * count, np.int64)
+            position = int(self.accesses[stop - 1]) // (self.duration * count)
+            after = np.array((position + 1) * self.duration * count, np.int64)
             stop += int(np.searchsorted(self.accesses[stop:], after.astype(self.accesses.dtype)))
             found = self.accesses[start:stop]
             numbers = (found % count).astype(np.intp)
             executions = found // count
-            places = executions // self.duration
+            positions = executions // self.duration
             twice = np.zeros(len(found), bool)
             same = executions[1:] == executions[:-1]
             twice[1:] |= same
             twice[:-1] |= same
             kept = self.kinds[numbers] != GONE
-            yield _Slice(places[kept], numbers[kept], self.kinds[numbers[kept]], twice[kept])
+            yield _Slice(positions[kept], numbers[kept], self.kinds[numbers[kept]], twice[kept])
             start = stop
 
     def _find_zeros(self) -> None:
@@ -157,24 +157,24 @@ class _Slice(NamedTuple):
     """The accesses to some elements.
 
     Arguments:
-        places, numbers, kinds: the element, the number of the step, and the kind of each access.
+        positions, numbers, kinds: the element, the number of the step, and the kind of each access.
         is_twice: whether its execution accesses the element more than once.
     """
 
-    places: Array
+    positions: Array
     numbers: Array
     kinds: Array
     is_twice: Array
 
     def is_first(self) -> Array:
         """Return whether each access is the first one of its element."""
-        first = np.ones(len(self.places), bool)
-        first[1:] = self.places[1:] != self.places[:-1]
+        first = np.ones(len(self.positions), bool)
+        first[1:] = self.positions[1:] != self.positions[:-1]
         return first
 
     def was_zero(self) -> Array:
         """Return whether the element is known to be zero before each access."""
-        count = len(self.places)
+        count = len(self.positions)
         starts = np.maximum.accumulate(np.where(self.is_first(), np.arange(count), 0))
         changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
         before = np.concatenate([[-1], changed])[:count]
@@ -182,8 +182,8 @@ class _Slice(NamedTuple):
 
     def is_read_later(self, wanted: bool) -> Array:
         """Return whether the access after each one reads or adds, or the element is read in the end."""
-        read_after = np.full(len(self.places), wanted)
-        same = self.places[1:] == self.places[:-1]
+        read_after = np.full(len(self.positions), wanted)
+        same = self.positions[1:] == self.positions[:-1]
         read_after[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
         return read_after
 
@@ -225,15 +225,15 @@ def begins_unset(
     written, seen = [np.full(grain.number_of(base.size), never) for _ in range(2)]
     for step in steps:
         first = written if type(step) is Write else seen
-        for places, times in forward.accesses(step, grain):
-            np.minimum.at(first, places, times)
+        for positions, times in forward.accesses(step, grain):
+            np.minimum.at(first, positions, times)
     for start, stop in read_after:
         part = seen[grain.number_of(start) : grain.number_of(stop)]
         np.minimum(part, never - 1, out=part)
     for step in later:
         assert backward is not None
-        for places, _ in backward.accesses(step, grain):
-            seen[places] = np.minimum(seen[places], never - 1)
+        for positions, _ in backward.accesses(step, grain):
+            seen[positions] = np.minimum(seen[positions], never - 1)
     return bool(np.all((written < seen) | (seen == never)))
 
 
@@ -258,7 +258,7 @@ def _write_first(program: Program, adds: Set[Step]) -> bool:
             assert type(step) is Add
             made = Write(
                 step.name, step.sizes, step.location, step.base, step.strides, step.offset, step.value,
-                places=step.places,
+                positions=step.positions,
             )
             block.items[block.items.index(step)] = made
     return bool(adds)
@@ -268,11 +268,11 @@ def _replace(program: Program, zero: Set[Step]) -> None:
     """Replace values that are zero by the number 0."""
     for _, step in steps_of(program.block):
         if isinstance(step, Compute):
-            step.taken = tuple([_or_zero(value, zero) for value in step.taken])
+            step.operands = tuple([_or_zero(value, zero) for value in step.operands])
             if step.expression == "{0} + {1}":
-                rest = [value for value in step.taken if not _is_zero(value)]
+                rest = [value for value in step.operands if not _is_zero(value)]
                 if len(rest) == 1 and isinstance(rest[0], Operand):
-                    step.expression, step.taken = "{0}", (rest[0],)
+                    step.expression, step.operands = "{0}", (rest[0],)
         elif isinstance(step, Write):
             step.value = _or_zero(step.value, zero)
 

@@ -171,22 +171,23 @@ class Reversal(TapeAnalysis):
                 known = {name for name in self.kinds if name in bound or name not in self.lets}
                 changes = Changes(stmt, ahead, self.kinds, self.roots, self.active, known.__contains__,
                                   self._is_kept_as_it_is)
-                loop = in_segments(stmt, ahead, self._plain([stmt]), self._last(stmt), changes.state(), self.fresh,
-                                   self.kinds)
+                loop = in_segments(stmt, ahead, self._without_pushes([stmt]), self._last(stmt), changes.state(),
+                                   self.fresh, self.kinds)
                 ahead, back = [loop], [ir.SegmentedBack(loop, reversed_segment(loop, back), stmt.line)]
             forward += ahead
             backward.append(back)
             bound.update(name for each in ir.statements([stmt]) for name in ir.assigned(each))
         return forward, [stmt for block in reversed(backward) for stmt in block]
 
-    def _plain(self, block: ir.Block) -> ir.Block:
+    def _without_pushes(self, block: ir.Block) -> ir.Block:
         """Return statements without pushes, but with the adjoints of the arrays that they make."""
         found: ir.Block = []
         for stmt in block:
             if isinstance(stmt, (ir.For, ir.While)):
-                found.append(attrs.evolve(stmt, body=self._plain(stmt.body)))
+                found.append(attrs.evolve(stmt, body=self._without_pushes(stmt.body)))
             elif isinstance(stmt, ir.If):
-                found.append(ir.If(stmt.test, self._plain(stmt.then), self._plain(stmt.other), stmt.line))
+                then, other = self._without_pushes(stmt.then), self._without_pushes(stmt.other)
+                found.append(ir.If(stmt.test, then, other, stmt.line))
             else:
                 found.append(stmt)
                 if isinstance(stmt, (ir.Let, ir.LetMany)):

@@ -153,7 +153,7 @@ class Reverser:
         self.bind(ir.bar(stmt.name), ZERO)
         result = None
         if self._reads_result(value) and _same_as(value).name not in ("div", "sqrt", "reciprocal"):
-            result = self._after(ir.Var(stmt.name, value.kind))
+            result = self._bind(ir.Var(stmt.name, value.kind))
         self.spread(value, grad, result)
         self.out = _without_first_sum(self.out, ir.bar(stmt.name))
 
@@ -165,7 +165,7 @@ class Reverser:
             for number, arg in enumerate(node.args)
         )
 
-    def _after(self, value: Any) -> ir.Var:
+    def _bind(self, value: Any) -> ir.Var:
         """Bind a value to a new variable ahead of the statements, and return it."""
         name = self.fresh("r")
         self.kinds[name] = value.kind
@@ -198,7 +198,7 @@ class Reverser:
         result = None
         if not stmt.op and isinstance(place.kind, Num) and stmt.base.kind.dtype == value.kind.dtype \
                 and self._reads_result(value):
-            result = self._after(ir.Get(stmt.base, stmt.index, ir.place_kind(stmt.base, stmt.index), safe=True))
+            result = self._bind(ir.Get(stmt.base, stmt.index, ir.place_kind(stmt.base, stmt.index), safe=True))
         self.spread(value, grad, result)
 
     def _is_local(self, value: Any, name: str) -> bool:

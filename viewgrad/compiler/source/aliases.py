@@ -133,7 +133,7 @@ class _State:
         """Return whether a variable may hold an array that lives in a list."""
         return not self.moved.isdisjoint(self.of(name))
 
-    def joined(self, other: _State) -> _State:
+    def join(self, other: _State) -> _State:
         """Return the state after one of two paths."""
         return _State(_either(self.cells, other.cells), self.copied | other.copied, self.moved | other.moved)
 
@@ -155,14 +155,14 @@ class _Copies:
                 if not state.copied.isdisjoint(state.of(stmt.base.name)):
                     self.lines.append(stmt.line)
                 if isinstance(stmt.value, Var):
-                    state = self.given(stmt, state, state.of(stmt.value.name))
+                    state = self.after_copy(stmt, state, state.of(stmt.value.name))
             elif isinstance(stmt, If):
-                state = self.block(stmt.then, state).joined(self.block(stmt.other, state))
+                state = self.block(stmt.then, state).join(self.block(stmt.other, state))
             elif isinstance(stmt, (For, While)):
                 before = None
                 while state != before:
                     before = state
-                    state = state.joined(self.block(stmt.body, state))
+                    state = state.join(self.block(stmt.body, state))
             else:
                 base = base_of(getattr(stmt, "value", None))
                 for name in assigned(stmt):
@@ -174,10 +174,10 @@ class _Copies:
                     source = _copied_variable(stmt)
                     given = made if source is None else _aged(state.of(source.name), id(stmt))
                     state = _State({**aged, name: made}, _aged(state.copied, id(stmt)), _aged(state.moved, id(stmt)))
-                    state = self.given(stmt, state, given)
+                    state = self.after_copy(stmt, state, given)
         return state
 
-    def given(self, stmt: Let | Set, state: _State, cells: frozenset[Cell]) -> _State:
+    def after_copy(self, stmt: Let | Set, state: _State, cells: frozenset[Cell]) -> _State:
         """Return the state after arrays were copied by a statement, if it copies to a list or from one."""
         if id(stmt) in self.copies:
             return attrs.evolve(state, copied=state.copied | cells)

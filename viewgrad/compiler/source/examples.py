@@ -145,7 +145,7 @@ class _Run:
         """Return the inputs for an example."""
         return [array[at] if n in self.batched else array for n, array in enumerate(self.arrays)]
 
-    def one(self, inputs: list[Any]) -> Any:
+    def run_example(self, inputs: list[Any]) -> Any:
         """Return copies of the results for an example, and the function that pulls gradients back."""
         with np.errstate(all="ignore"):
             outputs, pullback = self.tapes.run(self.program, inputs)
@@ -159,7 +159,7 @@ class _Run:
             np.zeros(array.shape[1:], array.dtype)[()] if n in self.batched else array
             for n, array in enumerate(self.arrays)
         ]
-        first, pullback = self.one(inputs)
+        first, pullback = self.run_example(inputs)
         self.is_parallel = self.is_native and time.thread_time() - begin > LONG
         columns = [np.empty((count, *each.shape), each.dtype) for each in first]
         pullbacks: list[Any] = [None] * count
@@ -173,7 +173,7 @@ class _Run:
 
         def work(part: int, start: int, stop: int) -> None:
             for at in range(start, stop):
-                put(at, *((first, pullback) if at == 0 else self.one(self.example(at))))
+                put(at, *((first, pullback) if at == 0 else self.run_example(self.example(at))))
 
         by_parts(work, count, self.is_parallel)
         return columns, None if pullback is None else pullbacks
@@ -195,7 +195,7 @@ class _Run:
 
         def work(part: int, start: int, stop: int) -> None:
             for at in range(start, stop):
-                pull = self.one(self.example(at))[1] if pullbacks is None else pullbacks[at]
+                pull = self.run_example(self.example(at))[1] if pullbacks is None else pullbacks[at]
                 given = [None if seed is None else seed[at] for seed in seeds]
                 with np.errstate(all="ignore"):
                     made = pull(*given)

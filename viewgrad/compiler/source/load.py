@@ -123,7 +123,7 @@ def _executed(source: str, space: dict[str, Any], name: str) -> Callable[..., An
 def _compiled(source: str, name: str, wraps: bool) -> Any:
     numba = native._numba()
     source = source if wraps else make_indices_unsigned(source)
-    path = _written(source)
+    path = _cached_file(source)
     file = f"<viewgrad source kernel {next(_numbers)}>" if path is None else str(path)
     code = compile(source, file, "exec")
     space: dict[str, Any] = {"__name__": __name__, "CapacityExceeded": CapacityExceeded, "unsigned": np.uint64, **MATH}
@@ -143,7 +143,7 @@ def _names_in(code: types.CodeType) -> set[str]:
     return found
 
 
-def _written(source: str) -> Path | None:
+def _cached_file(source: str) -> Path | None:
     return native.source_file(source + "\n# " + _version() + "\n")
 
 

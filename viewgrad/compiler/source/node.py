@@ -232,7 +232,7 @@ class SourceDoubleBackward(Node):
         """Return the gradients of the inputs and of the seeds, from the program."""
         first = self.first.program
         program = first.second()
-        arrays = [_own(each.array if type(each) is not _Given else each.value) for each in self.saved]
+        arrays = [_readable(each.array if type(each) is not _Given else each.value) for each in self.saved]
         places = dict(zip(first.wanted, along))
         tangents = [np.zeros(np.shape(arrays[n])) if places[n] is None else np.array(places[n], order="C")
                     for n in first.wanted]
@@ -293,7 +293,7 @@ def _or_zeros(array: Any, other: Any) -> Any:
     return np.zeros(np.shape(other if other is not None else 0.0)) if array is None else array
 
 
-def _own(value: Any) -> Any:
+def _readable(value: Any) -> Any:
     """Return an array that a program may read, or a number."""
     if isinstance(value, np.ndarray):
         return np.array(value, order="C") if value.ndim else value[()]

@@ -36,7 +36,7 @@ def encode_strings(body: Stmts, parameters: Collection[str]) -> Stmts:
         uses = _Uses(names)
         uses.visit_all(nodes)
         wrong = {node.id for node in nodes if isinstance(node, ast.Name) and node.id in names
-                 and id(node) not in uses.known}
+                 and id(node) not in uses.encoded}
         if not wrong:
             break
         names -= wrong
@@ -87,13 +87,13 @@ class _Uses:
         names: the variables.
 
     Attributes:
-        known: the ids of the occurrences of variables that are assignments of strings, or comparisons with them.
+        encoded: the ids of the occurrences of variables that are assignments of strings, or comparisons with them.
         strings: the strings in these.
     """
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
-        self.known: set[int] = set()
+        self.encoded: set[int] = set()
         self.strings: list[ast.Constant] = []
 
     def visit_all(self, nodes: list[ast.AST]) -> None:
@@ -131,7 +131,7 @@ class _Uses:
         held = [each for each in values if self.is_variable(each)]
         if len(strings) + len(held) == len(values):
             self.strings += strings
-            self.known.update(id(each) for each in [*held, *(variables or [])])
+            self.encoded.update(id(each) for each in [*held, *(variables or [])])
 
     def is_variable(self, node: Any) -> bool:
         return isinstance(node, ast.Name) and node.id in self.names

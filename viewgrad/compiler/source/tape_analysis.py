@@ -53,7 +53,7 @@ class TapeAnalysis:
         self.reverses: dict[int, ir.Block] = {}
         self.firsts: dict[int, ir.Block] = {}  # by statement: the reads of values as they are after it
         self.positions: dict[int, int] = {}
-        self.ends: dict[int, int] = {}  # the ends of blocks
+        self.block_ends: dict[int, int] = {}  # the ends of blocks
         self.loops: dict[int, tuple[Any, ...]] = {}
         self.conditions: dict[int, tuple[tuple[Any, bool], ...]] = {}  # tests of branches around, and whether they hold
         self.lets: dict[str, list[Any]] = {}
@@ -97,7 +97,7 @@ class TapeAnalysis:
     def _locate(self, block: ir.Block, loops: tuple[Any, ...], tests: tuple[tuple[Any, bool], ...] = ()) -> None:
         for stmt in block:
             self.conditions[id(stmt)] = tests
-            self.positions[id(stmt)] = len(self.positions) + len(self.ends)
+            self.positions[id(stmt)] = len(self.positions) + len(self.block_ends)
             self.loops[id(stmt)] = loops
             if isinstance(stmt, (ir.Let, ir.LetMany)):
                 for name in (stmt.name,) if isinstance(stmt, ir.Let) else stmt.names:
@@ -110,7 +110,7 @@ class TapeAnalysis:
             elif isinstance(stmt, ir.If):
                 self._locate(stmt.then, loops, (*tests, (stmt.test, True)))
                 self._locate(stmt.other, loops, (*tests, (stmt.test, False)))
-        self.ends[id(block)] = len(self.positions) + len(self.ends)
+        self.block_ends[id(block)] = len(self.positions) + len(self.block_ends)
 
     def _choose_counters(self) -> None:
         """Select the integers that the reverse counts back, because a constant is added to them."""
@@ -312,7 +312,7 @@ class TapeAnalysis:
             arrays = self._uses(stmt)[1]
             if isinstance(stmt, ir.If) and id(stmt) in self.asked_again:
                 self._note_reads(self._reads_of(iter([stmt.test]))[1], loops, max(
-                    self.ends[id(stmt.then)], self.ends[id(stmt.other)]))
+                    self.block_ends[id(stmt.then)], self.block_ends[id(stmt.other)]))
             elif isinstance(stmt, ir.For):
                 arrays = self._reads_of(iter([stmt.low, stmt.high]))[1]
             tests = self.conditions[id(stmt)]
@@ -323,11 +323,11 @@ class TapeAnalysis:
                 names = {node.name for expr in again for node in ir.nodes(expr)
                          if isinstance(node, ir.Var) and isinstance(node.kind, Arr)}
                 variables = [ir.Var(name, self.kinds[name]) for name in sorted(names)]
-                self._note_reads(variables, (), self.ends[id(stmt.body)])
+                self._note_reads(variables, (), self.block_ends[id(stmt.body)])
             for inner in ir.blocks_of(stmt):
                 self._collect_reads(inner)
         for stmt in self.recomputed.get(id(block), ()):
-            self._note_reads(self._reads_of(iter([stmt.value]))[1], self.loops[id(stmt)], self.ends[id(block)])
+            self._note_reads(self._reads_of(iter([stmt.value]))[1], self.loops[id(stmt)], self.block_ends[id(block)])
 
     def _note_reads(
         self, arrays: list[Any], loops: tuple[Any, ...], at: float, tests: tuple[tuple[Any, bool], ...] = ()

@@ -219,7 +219,7 @@ class SourceTier:
     def _run(
         self, of: SourceSpecialization, program: Program, args: Any, keywords: Any, values: list[Any], arrays: list[Any]
     ) -> Any:
-        given = self._own(program, values, arrays)
+        given = self._preserved(program, values, arrays)
         try:
             with np.errstate(all="ignore"):
                 outputs, pullback = self.tapes.run(program, given)
@@ -228,7 +228,7 @@ class SourceTier:
         of.runs += 1
         return self._results(of, program, args, keywords, values, given, outputs, pullback)
 
-    def _own(self, program: Program, values: list[Any], arrays: list[Any]) -> list[Any]:
+    def _preserved(self, program: Program, values: list[Any], arrays: list[Any]) -> list[Any]:
         """Return the arrays for a program: copies of those that may be written to before the gradient reads them."""
         if not program.wanted:
             return arrays

@@ -196,11 +196,11 @@ class Applied:
     def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
         self.function = function
         self.args = tuple([None if isinstance(arg, Tensor) else attribute_of(arg) for arg in args])
-        self.places = [number for number, arg in enumerate(args) if isinstance(arg, Tensor)]
+        self.tensor_positions = [number for number, arg in enumerate(args) if isinstance(arg, Tensor)]
 
     def __call__(self, *tensors: Tensor) -> Any:
         args = [unfrozen(arg) for arg in self.args]
-        for place, tensor in zip(self.places, tensors, strict=True):
+        for place, tensor in zip(self.tensor_positions, tensors, strict=True):
             args[place] = tensor.clone()  # forward may write to it
         result = self.function.apply(*args)
         kinds = kinds_of(result if isinstance(result, tuple) else (result,))

@@ -16,21 +16,21 @@ class Indices:
     """The index arrays, each with the value that it holds."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept
+        self._by_id: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept
 
     def add(self, array: Array, value: Value) -> None:
         """Register an array that holds the elements of a value."""
-        self._known[id(array)] = (array, value)
+        self._by_id[id(array)] = (array, value)
 
     def copied(self, index: Array, array: Array) -> None:
         """Note that an array replaces another one in an index."""
-        known = self._known.get(id(index))
+        known = self._by_id.get(id(index))
         if known is not None:
             self.add(array, known[1])
 
     def hold(self, items: tuple[Any, ...]) -> bool:
         """Return whether one of some arrays holds the elements of a value."""
-        return any(id(item) in self._known for item in items)
+        return any(id(item) in self._by_id for item in items)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
         """Return an index by arrays, with numbers in place of those that are values, and these."""
@@ -38,7 +38,7 @@ class Indices:
         inputs: list[Value] = []
         for item in items:
             if type(item) is np.ndarray:
-                known = self._known.get(id(item))
+                known = self._by_id.get(id(item))
                 if known is None:
                     pattern.append(Frozen(item))
                     continue

@@ -113,11 +113,11 @@ class Whole:
         self.shapes, self.dtypes = [each.shape for each in results], [each.dtype for each in results]
         kept = [None if isinstance(each, Tensor) else each for each in leaves]
         self.leaves = [each.copy() if isinstance(each, np.ndarray) else each for each in kept]
-        self.places = [place for place, each in enumerate(leaves) if isinstance(each, Tensor)]
+        self.tensor_positions = [place for place, each in enumerate(leaves) if isinstance(each, Tensor)]
 
     def __call__(self, *tensors: Tensor) -> Any:
         leaves = list(self.leaves)
-        for place, tensor in zip(self.places, tensors, strict=True):
+        for place, tensor in zip(self.tensor_positions, tensors, strict=True):
             leaves[place] = tensor
         args, kwargs = unflatten(self.structure, leaves)
         found, _ = flatten(self.function(*args, **kwargs))

@@ -37,7 +37,7 @@ class Existing:
 
     def __init__(self) -> None:
         self.generators: list[Any] = []
-        self._known: dict[int, weakref.ref[Any]] = {}
+        self._by_id: dict[int, weakref.ref[Any]] = {}
         visible = _objects()
         for thing in (*visible, *_frozen.objects(visible)):
             if type(thing) is Tensor:
@@ -50,13 +50,13 @@ class Existing:
             owner: Any = owner_of(tensor._array)
         except AttributeError:  # one that is just being made, elsewhere
             return
-        self._known[id(tensor)] = weakref.ref(tensor)
+        self._by_id[id(tensor)] = weakref.ref(tensor)
         if not isinstance(owner, np.generic):
-            self._known.setdefault(id(owner), weakref.ref(owner))
+            self._by_id.setdefault(id(owner), weakref.ref(owner))
 
     def __contains__(self, thing: Any) -> bool:
         """Return whether a tensor, or an array that owns memory, existed before."""
-        found = self._known.get(id(thing))
+        found = self._by_id.get(id(thing))
         return found is not None and found() is thing
 
 

@@ -100,7 +100,7 @@ class Generators:
     """
 
     def __init__(self, generators: list[Any]) -> None:
-        self._found = [(generator, self._state(generator)) for generator in generators]
+        self._initial_states = [(generator, self._state(generator)) for generator in generators]
         self._python = random.getstate()
         self._numpy = self._state(np.random)
 
@@ -116,7 +116,7 @@ class Generators:
             return "Python's random"
         if self._state(np.random) != self._numpy:
             return "numpy.random"
-        for generator, state in self._found:
+        for generator, state in self._initial_states:
             if not any(generator is each for each in known) and self._state(generator) != state:
                 return repr(generator)
         return None

@@ -93,7 +93,7 @@ class Tracer:
         if mode is not self._error_mode:
             self._check_error_mode(mode)
         if self.limit is not None and self.count > self.limit:
-            raise self._failed(f"the trace has reached its limit of {self.limit} nodes at {self._here()}")
+            raise self._failed(f"the trace has reached its limit of {self.limit} nodes at {self._current_line()}")
         if location is None:
             location = self.locations.here()
         attributes = interned(self._attributes, attributes)
@@ -181,9 +181,9 @@ class Tracer:
             return chain.value  # type: ignore[no-any-return]
         self.memories.make_base(memory)
         window = self._window(memory, tensor, array)
-        taken = self._part(memory, chain.value, window)
+        taken = self._window_value(memory, chain.value, window)
         if isinstance(chain, Ended) and chain.known is not memory.value and taken.type.requires_grad:
-            return self._overwritten(taken, self._part(memory, memory.value, window))
+            return self._overwritten(taken, self._window_value(memory, memory.value, window))
         return taken
 
     def element_of(self, tensor: Tensor, index: tuple[Any, ...]) -> Value:
@@ -200,14 +200,14 @@ class Tracer:
         memory = self.memories.find(tensor._array)
         return self.value_of(tensor) if memory and isinstance(self.chain_of(memory, tensor), Ended) else None
 
-    def _part(self, memory: Memory, base: Value, window: Window) -> Value:
+    def _window_value(self, memory: Memory, base: Value, window: Window) -> Value:
         """Return a window of a value of a buffer."""
         return base if memory.is_whole(window) else self.read(base, window)
 
     def _overwritten(self, old: Value, new: Value) -> Value:
         """Return the elements `new` with the history of `old`."""
         if self.aliased is None:
-            self.aliased = self._here()
+            self.aliased = self._current_line()
         kind = old.type
         assert type(kind) is TensorType
         return self.node("overwrite", (old, new), whole(kind.shape), (kind,)).output
@@ -224,7 +224,7 @@ class Tracer:
         if window is None or not reaches(window, memory.shape):
             raise self._failed(
                 f"a tensor of {tensor.dtype} and shape {tensor.shape} is not a window of the memory of {memory.dtype} "
-                f"that it shares with others, at {self._here()}"
+                f"that it shares with others, at {self._current_line()}"
             )
         return window
 
@@ -256,8 +256,8 @@ class Tracer:
         found = memory if node is None else history_of(memory, node)
         if found is None:
             raise self._failed(
-                f"of several tensors over one buffer at {self._here()}, it is ambiguous whose history a saved value of "
-                "that buffer has; clone() the result of detach()"
+                f"of several tensors over one buffer at {self._current_line()}, it is ambiguous whose history a saved "
+                "value of that buffer has; clone() the result of detach()"
             )
         if memory.kept is not None and isinstance(found, Ended):
             copy: Any = memory.reference()
@@ -337,8 +337,8 @@ class Tracer:
             return self.memories.add(array, self.constant(array))
         if not self._is_old(tensor if is_scalar(tensor) else owner):
             raise self._failed(
-                f"a tensor of shape {tensor.shape} at {self._here()} was created by an operation that tracing does not "
-                "record"
+                f"a tensor of shape {tensor.shape} at {self._current_line()} was created by an operation that tracing "
+                "does not record"
             )
         root = root_of(tensor)
         return self.input_memory(root, self._input(root))
@@ -364,7 +364,7 @@ class Tracer:
         memory.root = weakref.ref(root_of(tensor))
         return memory
 
-    def _here(self) -> str:
+    def _current_line(self) -> str:
         return self.locations.line_of(self.locations.here())
 
     # -- notifications -------------------------------------------------------------------------------------------------
@@ -447,8 +447,9 @@ class Tracer:
             return
         if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):  # a formula only has examples
             raise self._failed(
-                f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
-                "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same",
+                f"{how} at {self._current_line()} takes a value out of the program that is traced, and the graph would "
+                "hold it fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is "
+                "the same",
                 ConcretizationError,
             )
         expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
@@ -528,13 +529,13 @@ class Tracer:
         taken = memory.window(window)
         if taken is None or not reaches(taken, memory.shape):
             return
-        kept = self.memories.add(copy, self._part(memory, memory.value, taken))
+        kept = self.memories.add(copy, self._window_value(memory, memory.value, taken))
         if memory.others is None and memory.ended is None:
             return
         self.memories.make_base(kept)
         kept.nodes = memory.nodes
         if memory.others is not None:
-            values = [self._part(memory, chain.value, taken) for chain in memory.others]
+            values = [self._window_value(memory, chain.value, taken) for chain in memory.others]
             kept.others = [
                 chain.at(self.memories.filled(kept, [(copy, value)]))
                 for chain, value in zip(memory.others, values, strict=True)
@@ -544,7 +545,7 @@ class Tracer:
 
     def refuse(self, what: str) -> None:
         """Handle an operation that cannot be recorded."""
-        raise self._failed(f"{what} at {self._here()} cannot be traced")
+        raise self._failed(f"{what} at {self._current_line()} cannot be traced")
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that is composed of operators; it becomes one opaque step if it inspects values."""

@@ -242,7 +242,7 @@ def _operator(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
     return arithmetic(out, name, *args)
 
 
-def _part(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+def _real_or_imag(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     expr = as_expr(args[0])
     if expr is None or (short == "imag" and not is_complex(expr.kind)):
         raise out.refused(f"{short} of these arguments is not supported")
@@ -263,7 +263,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(CREATORS, created),
     **dict.fromkeys(("array", "asarray", "copy", "ascontiguousarray", "asanyarray", "Tensor", "tensor"), array_of),
     **dict.fromkeys(("float64", "float_", "double"), _float), **dict.fromkeys(("int64", "int_", "intp"), _int),
-    **dict.fromkeys(("float32", "single"), _single), **dict.fromkeys(("real", "imag"), _part),
+    **dict.fromkeys(("float32", "single"), _single), **dict.fromkeys(("real", "imag"), _real_or_imag),
     **dict.fromkeys(("shape", "size", "ndim"), _attribute), **dict.fromkeys(("max", "min"), _extremum),
     **dict.fromkeys(("split", "array_split", "vsplit", "hsplit", "dsplit"), _split),
     **dict.fromkeys(("flip", "flipud", "fliplr"), _flip), "ndarray": _empty,

@@ -262,7 +262,7 @@ def appended(out: Emitter, lst: ListValue | Ref, value: Any) -> None:
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
     count = count_of(out, lst)
     if isinstance(lst, Ref):
-        value = _kept(out, value)
+        value = _in_variables(out, value)
         _grown(out, lst, count)
     cell = _cell(out, lst, count)
     if isinstance(lst, ListValue):
@@ -279,7 +279,7 @@ def appended(out: Emitter, lst: ListValue | Ref, value: Any) -> None:
 
 def repeated(out: Emitter, lst: ListValue | Ref, values: Sequence[Any], times: Any) -> None:
     """Append items repeatedly."""
-    held = [_kept(out, value) for value in values]
+    held = [_in_variables(out, value) for value in values]
     name = out.fresh("k")
     out.kinds[name] = INT
     before, out.buffer = out.buffer, []
@@ -289,19 +289,19 @@ def repeated(out: Emitter, lst: ListValue | Ref, values: Sequence[Any], times: A
     out.emit(For(name, ZERO, times, 1, body, line=out.line))
 
 
-def _held(out: Emitter, value: Any) -> Any:
+def _temporary(out: Emitter, value: Any) -> Any:
     expr = as_expr(value)
     return value if expr is None or isinstance(expr, (Const, Var)) else out.temporary(expr)
 
 
-def _kept(out: Emitter, value: Any) -> Any:
+def _in_variables(out: Emitter, value: Any) -> Any:
     """Return an item held in variables while it is stored."""
     if isinstance(value, TupleValue):
-        return TupleValue(tuple([_kept(out, each) for each in value.items]), value.cls)
-    return _held(out, value)
+        return TupleValue(tuple([_in_variables(out, each) for each in value.items]), value.cls)
+    return _temporary(out, value)
 
 
-def _place(out: Emitter, lst: ListValue | Ref, index: Any) -> Any:
+def _position(out: Emitter, lst: ListValue | Ref, index: Any) -> Any:
     """Return the position of an item, which may be counted from the end."""
     expr = as_expr(index)
     if expr is None or not is_number(expr) or expr.kind.dtype != "l":
@@ -321,7 +321,7 @@ def _place(out: Emitter, lst: ListValue | Ref, index: Any) -> Any:
 
 def item_of_list(out: Emitter, lst: ListValue | Ref, index: Any) -> Any:
     """Return an item."""
-    return item_at(out, lst, _place(out, lst, index))
+    return item_at(out, lst, _position(out, lst, index))
 
 
 def item_at(out: Emitter, lst: ListValue | Ref, place: Any) -> Any:
@@ -344,7 +344,7 @@ def set_item(out: Emitter, lst: ListValue | Ref, index: Any, value: Any) -> None
     """Assign an item."""
     _refuse_moves(out, lst)
     _checked(lst, joined_item_kinds(out, kind_of_items(lst), item_kind(out, value)))
-    place = _place(out, lst, index)
+    place = _position(out, lst, index)
     cell = _cell(out, lst, place)
     for (_, store, rows), expr in zip(_stores(lst), _leaves(value)):
         expr = out.lifted(expr)
@@ -371,7 +371,7 @@ def popped(out: Emitter, lst: ListValue | Ref) -> Any:
     count = count_of(out, lst)
     out.emit(Check(Op("less", (ZERO, count), BOOL), out.line, of_index=True))
     _with_count(out, lst, Op("sub", (count, ONE), INT))
-    return _kept(out, item_at(out, lst, count if isinstance(lst, ListValue) else Op("sub", (count, ONE), INT)))
+    return _in_variables(out, item_at(out, lst, count if isinstance(lst, ListValue) else Op("sub", (count, ONE), INT)))
 
 
 def cleared(out: Emitter, lst: ListValue | Ref) -> None:

@@ -59,15 +59,15 @@ def _update_at(name: str) -> Callable[[list[Any], dict[str, Any]], Replacement]:
         target, index, values = args
         items = list(index.items) if isinstance(index, TupleValue) and index.cls is tuple else [index]
         if items and all(_is_number(each, "l") or _is_slice(each) for each in items):
-            return numpy_code.update_place, [target, index, _own(values), Static(getattr(np, name))]
+            return numpy_code.update_place, [target, index, _unshared(values), Static(getattr(np, name))]
         if not items or not all(_is_vector(each, "l") for each in items) or _kind(values) is None:
             return None
         rest = _kind(target).ndim - len(items)
         kind = _kind(values)
         if rest < 0 or kind is None or kind.ndim > rest + 1:
             return None
-        own = TupleValue(tuple([_own(each) if _kind(target).dtype == "l" else each for each in items]))
-        return (of_each if kind.ndim == rest + 1 else of_all), [target, own, _own(values), *function]
+        own = TupleValue(tuple([_unshared(each) if _kind(target).dtype == "l" else each for each in items]))
+        return (of_each if kind.ndim == rest + 1 else of_all), [target, own, _unshared(values), *function]
 
     return rule
 
@@ -76,7 +76,7 @@ def _is_slice(value: Any) -> bool:
     return isinstance(value, Slice) or (isinstance(value, Static) and isinstance(value.value, slice))
 
 
-def _own(value: Any) -> Any:
+def _unshared(value: Any) -> Any:
     """Return an array that shares no memory with others."""
     expr = as_expr(value)
     if not isinstance(expr.kind, Arr) or isinstance(expr, Op) or (isinstance(expr, Call) and not expr.is_view):
