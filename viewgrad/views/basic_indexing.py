@@ -207,11 +207,11 @@ def _write_array(self, index, window, value, mode):
         shared = value._storage is not None
         value = value._array
         if shared and window.ndim == 1:
-            value = apart(value, window)
+            value = without_overlap(value, window)
     elif type(value) is not float:
         value = as_assigned(value, array.dtype)
         edge = current_edge(value)  # of a list with tensors in it
-        value = apart(value._array, window)
+        value = without_overlap(value._array, window)
     old = self._edge
 """
 
@@ -293,7 +293,7 @@ _ENVIRONMENT: Final[dict[str, Any]] = {
     "CopySlicesOfCopy": CopySlicesOfCopy,
     "MANY_WRITES": MANY_WRITES,
     "Tensor": Tensor,
-    "apart": _without_overlap,
+    "without_overlap": _without_overlap,
     "as_assigned": as_assigned,
     "current_edge": current_edge,
     "is_row_of_its_own": _is_written_window,
