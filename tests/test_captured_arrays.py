@@ -271,3 +271,28 @@ def of_memory(x):
 
 def test_functions_that_read_plain_numbers():
     assert vg.grad(of_memory)(1.0) == pytest.approx(7.0 / 3.0 + 2.0)
+
+
+def traced(x):
+    own = TABLE.copy()
+    own[0] = x
+    return (own * TABLE[0, 0] * TABLE[1]).sum() + TABLE[:, 1].sum() * x[0]
+
+
+def test_traces_hold_captured_arrays_as_constants():
+    x = np.array([1.0, 2.0, 3.0])
+    compiled = vg.compile(traced, specialize=True)
+    for change in (0.0, 0.0, 0.0, 1.0, 1.0, 1.0):
+        TABLE[...] = START
+        TABLE[1, 1] += change
+        assert vg.grad(compiled)(x) == pytest.approx(vg.grad(traced)(x))
+        assert "eagerly:" not in str(compiled.explain())
+    TABLE[...] = START
+
+
+def test_traced_functions_that_write_to_captured_arrays_run_eagerly():
+    compiled = vg.compile(counted, specialize=True)
+    TABLE[...] = START
+    assert [float(vg.grad(compiled)(2.0)) for _ in range(4)] == [2.0, 3.0, 4.0, 5.0]
+    assert "it mutates captured state" in str(compiled.explain())
+    TABLE[...] = START

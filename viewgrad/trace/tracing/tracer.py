@@ -73,6 +73,7 @@ class Tracer:
         self.closures: list[tuple[Tensor, Value]] = []
         self.aliased: str | None = None
         self.ended: list[Tensor] = []
+        self._captured: dict[int, Any] = {}  # the storages of arrays from the surroundings, by id
         self._attributes: dict[Any, Any] = {}
         self._constants: dict[Any, Value] = {}
         self._numbers: dict[int, weakref.ref[Any]] = {}
@@ -171,9 +172,7 @@ class Tracer:
 
     def _read(self, tensor: Tensor, part: Any = None) -> Value:
         array = identified(tensor) if part is None else part
-        memory = self.memories.find(array)
-        if memory is None:
-            memory = self._unknown(tensor)
+        memory = self._memory_of(tensor, array)
         if memory.array_id == id(array) and memory.others is None:
             return memory.value  # type: ignore[no-any-return]
         chain = self.chain_of(memory, tensor)
@@ -274,9 +273,7 @@ class Tracer:
             items: the items of an index by arrays; None for the whole tensor.
             kind: "write", "put_at" or "add_at".
         """
-        memory = self.memories.find(tensor._array)
-        if memory is None:
-            memory = self._unknown(tensor)
+        memory = self._memory_of(tensor, tensor._array)
         chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)
         window = self._window(memory, tensor)
@@ -326,6 +323,20 @@ class Tracer:
     def add(self, tensor: Tensor, value: Value) -> None:
         """Record a new tensor, whose memory is not shared."""
         self.memories.add(identified(tensor), value)
+
+    def _memory_of(self, tensor: Tensor, array: Any) -> Memory:
+        """Return the memory of a tensor.
+
+        Arguments:
+            tensor: the tensor.
+            array: its array, or that of a part of it.
+        """
+        storage = tensor._storage
+        if storage is not None and storage.captured and id(storage) not in self._captured:
+            self._captured[id(storage)] = storage
+            self.created(root_of(tensor))  # as a tensor that the program makes of the array
+        memory = self.memories.find(array)
+        return self._unknown(tensor) if memory is None else memory
 
     def _unknown(self, tensor: Tensor) -> Memory:
         """Return the memory of a tensor that the tracer was not notified of."""
@@ -400,9 +411,7 @@ class Tracer:
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
         """Handle `other`, which shares the memory of `tensor` but has another history."""
-        memory = self.memories.find(tensor._array)
-        if memory is None:
-            memory = self._unknown(tensor)
+        memory = self._memory_of(tensor, tensor._array)
         chain, root = self.chain_of(memory, tensor), root_of(tensor)
         remember(chain, root)
         if chain is memory:
@@ -411,9 +420,7 @@ class Tracer:
 
     def history_removed(self, tensor: Tensor) -> None:
         """Handle the removal of the history of `tensor` in place: existing views keep it."""
-        memory = self.memories.find(identified(tensor))
-        if memory is None:
-            memory = self._unknown(tensor)
+        memory = self._memory_of(tensor, identified(tensor))
         self.memories.make_base(memory)
         chain = self.chain_of(memory, tensor)
         end(memory, chain, tensor, self._detached(chain.value))
