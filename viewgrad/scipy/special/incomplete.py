@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
+from ...tensor.trace_hooks import observed
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}
@@ -26,11 +28,65 @@ def _incomplete_gamma(name: str, upper: bool) -> None:
             x = numbers(x)
             found = scipys(float(plain_values(order).reshape(())), x, **options)
             return found if not order.ndim else found.broadcast_to(np.broadcast_shapes(order.shape, x.shape))
-        return row(order * 1.0, numbers(x) * 1.0, 0, upper)
+        return _gamma_of_any_order(row, order * 1.0, numbers(x) * 1.0, upper)
 
     incomplete.__name__ = name
     incomplete.__doc__ = f"`scipy.special.{name}`, differentiable with respect to both arguments."
     made(incomplete)
+
+
+# Derivatives with respect to parameters are integrals, which are computed for parameters above this one. For others,
+# almost all of such an integral comes from the neighbourhood of an end.
+SMALL: Final = 0.5
+
+
+def _shift_of(parameter: Any) -> Any:
+    """Return 1 for parameters that are small, and 0 for others; None if all are others."""
+    small = parameter < SMALL
+    return None if observed() is None and not plain_values(small).any() else np.where(small, 1.0, 0.0)
+
+
+def _term(kept: Any, x: Any, logarithm: Callable[[Any], Any]) -> Any:
+    """Return the exponential of a function where it is kept, and 0 elsewhere."""
+    return np.where(kept, np.exp(logarithm(np.where(kept, x, 0.5))), 0.0)
+
+
+def _gamma_of_any_order(row: Callable[..., Any], a: Any, x: Any, upper: bool) -> Any:
+    """Return an incomplete gamma function, by that of the next order if the order is small.
+
+    Source: DLMF, 8.8.5 and 8.8.6.
+    """
+    shift = _shift_of(a)
+    if shift is None:
+        return row(a, x, 0, upper)
+    term = _term((shift > 0) & (x > 0), x, lambda x: a * np.log(x) - x - scipy.special.gammaln(a + 1.0))
+    found = row(a + shift, x, 0, upper) + (-term if upper else term)
+    return _of_value(found, scipy.special.gammaincc if upper else scipy.special.gammainc, a, x)
+
+
+def _beta_of_any_parameters(row: Callable[..., Any], a: Any, b: Any, x: Any) -> Any:
+    """Return the incomplete beta function, by that of larger parameters if they are small.
+
+    Source: DLMF, 8.17.20 and 8.17.21.
+    """
+    gammaln, inside, total, given = scipy.special.gammaln, (x > 0) & (x < 1), 0.0 * x, (a, b, x)
+    if _shift_of(a) is None and _shift_of(b) is None:
+        return row(a, b, x)
+    for is_first in (True, False):
+        shift = _shift_of(a if is_first else b)
+        if shift is not None:
+            scale = gammaln(a + b) - gammaln(a + is_first) - gammaln(b + (not is_first))
+            term = _term((shift > 0) & inside, x, lambda x: a * np.log(x) + b * np.log1p(-x) + scale)  # noqa: B023
+            total, a, b = (total + term, a + shift, b) if is_first else (total - term, a, b + shift)
+    return _of_value(row(a, b, x) + total, scipy.special.betainc, *given)
+
+
+def _of_value(found: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Return a result with a function's value, which has no cancellation, and its own history."""
+    if observed() is not None:
+        return found
+    with np.errstate(invalid="ignore"):
+        return found + (function(*plain_values(args)) - plain_values(found))
 
 
 _incomplete_gamma("gammainc", False)
@@ -42,7 +98,8 @@ def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
     """Return the regularised incomplete beta function, differentiable by its parameters and the end of the integral."""
     if not carries_history((a, b)):
         return as_tensors(scipy.special.betainc(plain_values(a), plain_values(b), x, **options))
-    return OPERATORS["_incomplete_beta"].function(*(numbers(each) * 1.0 for each in (a, b, x)))
+    row = OPERATORS["_incomplete_beta"].function
+    return _beta_of_any_parameters(row, *(numbers(each) * 1.0 for each in (a, b, x)))
 
 
 @made

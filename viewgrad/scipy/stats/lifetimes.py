@@ -7,43 +7,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import plain_values
 from .. import special
 from ..special.elementary import logarithm_by_power as _log_power
+from . import pearson
 from .distribution import HALF_LOG_TWO_PI, Distribution, everywhere, positive
 
 HALF_PI: Final = math.pi / 2
 EULER: Final = 0.5772156649015329
-NO_SKEW: Final = 1.6e-5  # below that SciPy takes the normal distribution
 ROOT_TWO: Final = math.sqrt(2)
 
 
 def _log_normal(z: Any) -> Any:
     return z * z * -0.5 - HALF_LOG_TWO_PI
-
-
-def _as_gamma(z: Any, skew: Any) -> tuple[Any, Any]:
-    """Return the order of a gamma distribution and the value that corresponds to one of Pearson's third kind."""
-    if np.any(np.abs(plain_values(skew)) < NO_SKEW):
-        raise lost("scipy.stats.pearson3", "for tensors with a history the skewness must not be 0; use norm there")
-    order = (2 / skew) ** 2
-    return order, 2 / skew * z + order
-
-
-def _pearson(z: Any, skew: Any) -> Any:
-    order, value = _as_gamma(z, skew)
-    return special.xlogy(order - 1, value) - value - special.gammaln(order) + np.log(np.abs(2 / skew))
-
-
-def _pearson_support(skew: Any) -> tuple[Any, Any]:
-    return np.where(skew > 0, -2 / skew, -math.inf), np.where(skew > 0, math.inf, -2 / skew)
-
-
-def _pearson_below(z: Any, skew: Any) -> Any:
-    order, value = _as_gamma(z, skew)
-    rising = plain_values(skew) > 0
-    return np.where(rising, special.gammainc(order, value), special.gammaincc(order, value))
 
 
 def _raised(y: Any, power: Any) -> Any:
@@ -243,8 +218,8 @@ EXTREMES: Final = (
         moments=(lambda c: special.digamma(c), lambda c: special.polygamma(1, c)),
     ),
     Distribution(
-        "pearson3", ("skew",), _pearson, _pearson_support, cdf=_pearson_below,
-        sf=lambda z, skew: _pearson_below(-z, -skew),
+        "pearson3", ("skew",), pearson.log_density, pearson.support, cdf=pearson.below,
+        sf=lambda z, skew: pearson.below(-z, -skew),
         moments=(lambda skew: skew * 0.0, lambda skew: skew * 0.0 + 1.0),
     ),
     Distribution("halfcauchy", (), lambda z: math.log(2 / math.pi) - np.log1p(z * z), positive,
@@ -332,7 +307,8 @@ SYMMETRIC: Final = (
     ),
     Distribution(
         "vonmises", ("kappa",),
-        lambda z, k: k * special.cosm1(z) - math.log(2 * math.pi) - np.log(special.i0e(k)), everywhere,
+        # The scaled function has a kink at 0, which the absolute value takes away.
+        lambda z, k: k * np.cos(z) - np.abs(k) - math.log(2 * math.pi) - np.log(special.i0e(k)), everywhere,
     ),
     Distribution(
         "norminvgauss", ("a", "b"),

@@ -404,14 +404,12 @@ def differential_entropy(values: Any, *, window_length: Any = None, base: Any = 
 
 
 def _box_cox_likelihood(lmb: Any, data: Any) -> Any:
-    logs, n = np.log(data), data.shape[0]
-    power = numbers(lmb) * 1.0
-    if not power.requires_grad and float(plain_values(power)) == 0:
-        return -logs.sum(0) - n / 2 * np.log(logs.var(0))
-    # The variance of x^power / power, from logarithms less their mean, so that nothing overflows.
+    logs, power = np.log(data), numbers(lmb) * 1.0
+    # The variance of (x^power - 1) / power, from logarithms less their mean: nothing overflows, and power may be 0.
     middle = logs.mean(0)
-    spread = np.log((np.exp(power * (logs - middle)) / power).var(0)) + 2 * power * middle
-    return (power - 1) * logs.sum(0) - n / 2 * spread
+    away = logs - middle
+    spread = np.log((away * special.exprel(power * away)).var(0)) + 2 * power * middle
+    return (power - 1) * logs.sum(0) - data.shape[0] / 2 * spread
 
 
 @made_by_form
