@@ -3,6 +3,7 @@
 import copy
 import functools
 import statistics
+import tracemalloc
 import types
 from collections import namedtuple
 
@@ -296,3 +297,39 @@ def test_traced_functions_that_write_to_captured_arrays_run_eagerly():
     assert [float(vg.grad(compiled)(2.0)) for _ in range(4)] == [2.0, 3.0, 4.0, 5.0]
     assert "it mutates captured state" in str(compiled.explain())
     TABLE[...] = START
+
+
+MATRIX = np.random.default_rng(0).normal(size=(100, 100)) / 100.0
+
+
+def stepped(u, changes=False):
+    for number in range(50):
+        u = MATRIX @ u + 0.1 * u
+        if changes and number % 20 == 0:
+            MATRIX[0, 0] += 1.0
+    return u.sum()
+
+
+def test_a_loop_saves_a_captured_array_once():
+    u, slope = np.ones(100), vg.grad(stepped)
+    slope(u)
+    tracemalloc.start()
+    try:
+        slope(u)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * MATRIX.nbytes
+
+
+def test_a_captured_array_is_saved_after_each_change():
+    start, u, direction = MATRIX.copy(), np.ones(100), np.linspace(0.0, 1.0, 100)
+
+    def along(t):
+        MATRIX[...] = start
+        return stepped(u + t * direction, changes=True)
+
+    expected = difference(along, 0.0)
+    MATRIX[...] = start
+    assert vg.grad(stepped)(u, changes=True) @ direction == pytest.approx(expected, rel=1e-6)
+    MATRIX[...] = start

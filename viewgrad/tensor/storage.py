@@ -8,6 +8,7 @@ Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
 from __future__ import annotations
 
 import gc
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,6 +16,7 @@ import attrs
 import numpy as np
 
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
+from .equality import is_same_array
 from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Edge, Node, new
 from .refcounts import ALONE_AS_WHOLE, getrefcount
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
+LARGE: Final = 2048  # bytes; a comparison takes longer than a copy of fewer
 PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
 
 
@@ -380,15 +383,27 @@ class CapturedStorage(Storage):
 
     Attributes:
         array: the user's array.
+        copied: the copy of the whole that nodes share, as long as the elements stay the same.
     """
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "copied")
 
     captured = True
 
     def __init__(self, array: Array) -> None:
         super().__init__(array.view(), foreign=True)
         self.array = array
+        self.copied: weakref.ref[SavedTensor] | None = None
+
+    def save(self, array: Array, index: Any) -> SavedTensor:
+        """Return the saved value of a window: a copy, which a loop that reads the whole array makes once."""
+        if array is not self.root or array.nbytes < LARGE:
+            return super().save(array, index)
+        found = None if self.copied is None else self.copied()
+        if found is None or not is_same_array(found.array, array):
+            found = super().save(array, index)
+            self.copied = weakref.ref(found)
+        return found
 
 
 class InferenceScalars(Storage):
