@@ -680,7 +680,7 @@ def test_after_an_error_in_a_hook():
     assert numbers(x.grad) == [36.0]
 
 
-def test_after_an_error_in_a_thread():
+def test_the_mode_is_restored_after_an_error_in_a_thread():
     Moody.fails = True
     x = leaf(2.0)
 

@@ -10,7 +10,7 @@ from user_cases import CASES, check
 
 # What is not compiled from its source, and a part of the reason.
 NOT_TAKEN = {
-    "transpose_zip": "Starred", "grow_while_iterating": "a list changes while a loop runs over it",
+    "transpose_zip": "Starred", "grow_while_iterating": "a list changes while a loop iterates over it",
     "divide_conquer": "as in a recursion", "string_format": "len()", "dict_counts": "a choice of str",
     "where_select": "piecewise",
     "pairwise_writes": "is written to in it",

@@ -306,7 +306,7 @@ for _name, _numpys in {
 
 @of_complex
 def log(x: Any, base: Any = None) -> Any:
-    """Return the logarithm, to the base e if no other is given."""
+    """Return the logarithm; by default the natural one."""
     found = _numpy().log(_complex(x))
     return found if base is None else found / _numpy().log(_complex(base))
 

@@ -393,7 +393,7 @@ def _as_tensor(start: Any) -> Tensor:
 
 @attrs.frozen
 class Pair:
-    """An input and an output, with the numbers by which messages refer to them."""
+    """An input and an output, with their numbers in error messages."""
 
     position: int
     leaf: Tensor
@@ -526,8 +526,8 @@ def _check_linear_tangents(
         scale = 0.0 if matrix is None else float(np.abs(matrix).max(initial=0.0))
         if not _alike(found, expected, atol + 2 * tangent.size * rtol * scale):
             raise GradcheckError(
-                f"the tangent of output {j} is {found} where that of input {position} is {tangent}, but {expected} by "
-                "linearity from those along its components"
+                f"for the tangent {tangent} of input {position}, the tangent of output {j} is {found}; by "
+                f"linearity, the tangents along its components give {expected}"
             )
 
 

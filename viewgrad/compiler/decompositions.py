@@ -205,7 +205,7 @@ class _Planner:
         return None if left is None or right is None else left == right
 
     def expanded(self, node: ast.Call) -> ast.expr | None:
-        """Return the formula in place of a call, if the function has one here."""
+        """Return the formula of a called function, with its arguments in place; None if it has none."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         if name == "expand_reduced":

@@ -191,7 +191,7 @@ class _ScalarForm(ast.NodeTransformer):
 
 
 def expanded(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
-    """Return the compiled form of a function of formulas, of these arguments."""
+    """Return the compiled form of a function of formulas, with arguments in place of its parameters."""
     parameters, tree = _compiled_form(name)
     return copied(Renamed(dict(zip(parameters, arguments, strict=True))).visit(copied(tree)))
 

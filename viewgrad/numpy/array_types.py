@@ -95,7 +95,7 @@ class PlainArray(np.ndarray[Any, Any]):
 
 
 class ArrayType(type):
-    """The type of `ndarray`; a class that is derived from it is derived from NumPy's, and holds plain numbers."""
+    """The metaclass of `ndarray`. Subclasses derive from NumPy's class and hold plain numbers."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
         if any(isinstance(base, ArrayType) for base in bases):

@@ -41,7 +41,7 @@ DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
 
 
 class MaskedTensor(MaskedElements):
-    """A tensor some elements of which are masked; see `numpy.ma.MaskedArray`.
+    """A tensor with masked elements; see `numpy.ma.MaskedArray`.
 
     Arguments:
         data: the values.

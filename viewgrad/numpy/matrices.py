@@ -30,7 +30,7 @@ class matrix:
 
     Arguments:
         data: the elements; a vector is one row. A string has rows separated by semicolons.
-        dtype: the dtype; that of the elements if omitted.
+        dtype: the dtype; by default the dtype of the elements.
         copy: whether to copy a tensor.
     """
 

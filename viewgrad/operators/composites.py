@@ -16,7 +16,7 @@ COMPOSITES: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
-    """Make a function public, a method of `Tensor`, and what some NumPy functions mean on tensors."""
+    """Register a function as a public name, a method of `Tensor`, and the adapter of NumPy functions."""
 
     def register_composite(function: F) -> F:
         COMPOSITES[function.__name__] = function

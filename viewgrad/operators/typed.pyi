@@ -1173,7 +1173,7 @@ def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal
     """Return the inverse of `hfft`: half of a Hermitian-symmetric sequence."""
 
 def index_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
-    """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
+    """Add the slices of `source` at `index` along `axis`, in place, at a cost proportional to the size of `source`."""
 
 def inner(a: _TensorLike, b: Any, /) -> Tensor:
     """Return the inner product over the last dimension of both."""
@@ -1467,10 +1467,10 @@ def rot90(m: _TensorLike, k: int = 1, axes: int | Sequence[int] | Sequence[Seque
     """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
 
 def scatter_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
-    """Write `source` at `index` along `axis`, in place; the cost is that of `source`."""
+    """Write `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
 
 def scatter_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
-    """Add `source` at `index` along `axis`, in place; the cost is that of `source`."""
+    """Add `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
 
 def select(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
     """Return, for each element, the choice of the first true condition, or `default`.

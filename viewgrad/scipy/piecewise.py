@@ -82,7 +82,7 @@ class _Piecewise:
         return total
 
     def _values(self, away: Any, pieces: Any, nu: int) -> Any:
-        """Return the values, or derivatives, at distances from the first breakpoints of pieces."""
+        """Return the values, or derivatives, of pieces at given distances from their left breakpoints."""
         raise NotImplementedError
 
     def antiderivative(self, nu: int = 1) -> Any:
@@ -700,7 +700,7 @@ def through_points(x: Any, y: Any, k: int, t: Any, axis: int, ends: Any = ((), (
     """Return the interpolating spline, with gradients with respect to the points.
 
     Arguments:
-        x, y: the points and the values, these along `axis`.
+        x, y: the points, and the values along `axis`.
         k: the degree.
         t: the knots; None for SciPy's.
         axis: the dimension of the values that belongs to the points.

@@ -1,4 +1,4 @@
-"""The functions of the standard that NumPy's operators do not have under that name, or with those keywords.
+"""Functions of the array API standard whose names or keywords differ from NumPy's.
 
 The file is long because each public function has its docstring with an example beside it.
 """
@@ -296,7 +296,7 @@ def cumulative_sum(
     Arguments:
         x: a tensor.
         axis: the axis; optional for a vector.
-        dtype: the dtype of the sums; by default that of `x`, but at least the default integer dtype for integers.
+        dtype: the dtype of the sums; by default the dtype of `x`, but at least the default integer dtype for integers.
         include_initial: whether the result starts with 0.
 
     Example:
@@ -315,7 +315,8 @@ def cumulative_prod(
     Arguments:
         x: a tensor.
         axis: the axis; optional for a vector.
-        dtype: the dtype of the products; by default that of `x`, but at least the default integer dtype for integers.
+        dtype: the dtype of the products; by default the dtype of `x`, but at least the default integer dtype for
+            integers.
         include_initial: whether the result starts with 1.
 
     Example:

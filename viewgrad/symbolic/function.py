@@ -244,8 +244,8 @@ class TracedFunction:
         for number, wanted in signature.fixed.items():
             if not is_same(leaves[number], wanted):
                 raise GraphError(
-                    f"the function was traced with {wanted!r} where it is given {leaves[number]!r}; numbers belong to "
-                    "the graph: trace it with numbers='inputs', pass a tensor, or trace the function again"
+                    f"the function was traced with {wanted!r}, but is called with {leaves[number]!r}; numbers are part "
+                    "of the graph: trace it with numbers='inputs', pass a tensor, or trace the function again"
                 )
         inputs: list[Tensor] = []
         for spec in signature.inputs:

@@ -311,7 +311,7 @@ def full(
     Arguments:
         shape: a tuple, or a single length.
         fill_value: a number, or a tensor that can be broadcast to the shape; its gradient is the sum over its copies.
-        dtype: the dtype; that of `fill_value` if omitted.
+        dtype: the dtype; by default the dtype of `fill_value`.
         device: None or "cpu".
         requires_grad: whether to compute gradients with respect to the tensor.
 
@@ -335,7 +335,7 @@ def arange(
         start: the first number; if given alone, the end, with 0 as the first number.
         stop: the end, which is not included.
         step: the distance between neighbours.
-        dtype: the dtype; that of the numbers if omitted.
+        dtype: the dtype; by default the dtype of the numbers.
         device: None or "cpu".
         requires_grad: whether to compute gradients with respect to the tensor.
 

@@ -769,7 +769,7 @@ class OperatorMethods:
         """The tensor with the slices of `source` added at `index` along `axis`."""
 
     def index_add_(self, axis: int, index: Any, source: Any) -> Tensor:
-        """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
+        """Add the slices of `source` at `index` along `axis`, in place, at a cost proportional to the size of `source`."""
 
     def inner(self, other: Any) -> Tensor:
         """Return the inner product over the last dimension of both."""
@@ -1417,13 +1417,13 @@ class OperatorMethods:
         """The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins."""
 
     def scatter_(self, axis: int, index: Any, source: Any) -> Tensor:
-        """Write `source` at `index` along `axis`, in place; the cost is that of `source`."""
+        """Write `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
 
     def scatter_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
         """The tensor with `source` added at `index` along `axis`."""
 
     def scatter_add_(self, axis: int, index: Any, source: Any) -> Tensor:
-        """Add `source` at `index` along `axis`, in place; the cost is that of `source`."""
+        """Add `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
 
     def searchsorted(self, v: Any, side: str = 'left', sorter: Any = None) -> Tensor:
         """Return the indices at which values would have to be inserted to keep a vector sorted."""

@@ -132,7 +132,7 @@ class Edge:
 
     @property
     def sequence_nr(self) -> int:
-        """The number of the node, by which the engine orders its work."""
+        """The number of the node, which orders the work of the engine."""
         return self.node.sequence_nr
 
     @property

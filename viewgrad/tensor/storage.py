@@ -356,7 +356,7 @@ def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
 
 
 def root_index(tensor: Tensor, storage: Storage) -> Any:
-    """Return the index that takes the tensor from the storage's root, or None if it is not known to be one."""
+    """Return the index that selects the tensor from the storage's root; None if it is unknown."""
     view = tensor._view
     return view.index if view is not None and view.base._array is storage.root else None
 

@@ -1,4 +1,4 @@
-"""Programs run with features of the library enabled, none of which may change gradients."""
+"""Programs run with features of the library enabled. No feature may change gradients."""
 
 from __future__ import annotations
 

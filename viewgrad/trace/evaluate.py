@@ -136,7 +136,7 @@ def check_guard(how: str, expected: Any, value: Any, where: str) -> None:
         file, _, line = where.rpartition(":")
         raise GuardError(
             f"{how} at {where} gave {wanted!r} when the program was traced, and gives {found!r} now: the graph is not "
-            "that of this run",
+            "valid for this run",
             (file, int(line)) if line.isdigit() else None,
         )
 

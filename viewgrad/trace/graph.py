@@ -59,7 +59,7 @@ class Value:
 
     @property
     def is_used(self) -> bool:
-        """Return whether there is any use."""
+        """Return whether the value is used."""
         return self._users is not None
 
     @property

@@ -32,7 +32,7 @@ def number_given(leaf: Any) -> Any:
 
 
 def number_traced(leaf: Any) -> Any:
-    """Return the input for the run that is traced: a scalar to which gradients flow."""
+    """Return the input for the traced run: a differentiable scalar."""
     if isinstance(leaf, (Tensor, np.ndarray)):
         return leaf
     return Tensor(np.array(leaf), requires_grad=True)[()]
@@ -60,8 +60,8 @@ def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
             kind = value.type
             if type(kind) is TensorType and is_narrow(kind.dtype):
                 raise TraceError(
-                    f"the number {met[0]} meets {kind} at {graph.where(node)}, whose dtype it would take; an input "
-                    "has a dtype of its own: pass NumPy's number or a tensor of the dtype that is meant"
+                    f"the number {met[0]} would take the dtype of {kind} at {graph.where(node)}, but an input has its "
+                    "own dtype; pass a NumPy scalar or a tensor of the intended dtype"
                 )
         if all(map(is_number, others)) and node.kind in OF_PYTHON:
             names[node.output] = met[0]

@@ -96,7 +96,7 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
 def _check_distinct_elements(base: TensorType, window: Window) -> None:
     """Check that a window has a place for each element, which gets its gradient from there."""
     if window.overlaps_itself and overlaps_itself(window_of(np.empty(base.size, base.dtype), window)):
-        raise ValueError(f"{window} has one place for several elements")
+        raise ValueError(f"{window} maps several elements to one location")
 
 
 # -- kinds that are not operators --------------------------------------------------------------------------------------

@@ -57,9 +57,9 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
     node = block.first
     while True:
         if node.prev is not before:
-            raise _error(graph, node, "does not know the node before it")
+            raise _error(graph, node, "is not linked to the node before it")
         if node.block is not block:
-            raise _error(graph, node, "is linked into a block that it does not refer to")
+            raise _error(graph, node, "is linked into a block other than its own")
         if id(node) in seen:
             raise _error(graph, node, "occurs in two places")
         seen.add(id(node))
@@ -76,10 +76,10 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         before = node
         node = node.next
         if node is None:
-            raise _error(graph, before, "is the last of a block without being its return")
+            raise _error(graph, before, "ends a block, but is not its return")
     for value in given:
         if len(value.users) != uses.get(value, 0):
-            raise _error(graph, value.node, f"has {uses.get(value, 0)} uses, and knows of {len(value.users)}")
+            raise _error(graph, value.node, f"has {uses.get(value, 0)} uses, but lists {len(value.users)}")
     known.difference_update(given)  # nothing outside may take them
 
 

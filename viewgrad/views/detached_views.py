@@ -127,7 +127,7 @@ def _fill(mask: Array, index: Any = ...) -> None:
 
 
 class MixedBackward(Node):
-    """The node of a view some of whose elements have another history than the rest."""
+    """The node of a view whose elements have different histories."""
 
     __slots__ = ("edge0", "edge1", "present")
 
@@ -241,7 +241,7 @@ def is_all_written(written: Array) -> bool:
 
 
 def has_ended(tensor: Tensor) -> bool:
-    """Return whether the history of a tensor over this memory has ever ended in place while others share it."""
+    """Return whether a tensor over this memory was ever detached in place while others shared it."""
     storage = tensor._storage
     return storage is not None and storage.cuts is not None
 

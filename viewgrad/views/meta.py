@@ -249,7 +249,7 @@ class DifferentiableViewMeta:
     def _updated_edge(
         self, tensor: Tensor, points: tuple[DetachPoint, ...], edge: OptionalEdge
     ) -> DetachedHistory | None:
-        """Return the history at the last of `points` of a view whose history was `edge` at the first of them."""
+        """Return the history of a view after `points`, starting from the history `edge` at the first point."""
         if len(points) > 1 and current_mode() & TRACE:
             OBSERVER.get().refuse(
                 f"using a view of shape {tensor.shape}, several histories of whose base have ended in place since it "

@@ -373,8 +373,8 @@ def as_strided(
         self._view.creation is not CreationMeta.DEFAULT or (edge is not None and base._edge is None)
     ):
         raise ViewInPlaceError(
-            "as_strided takes its window from the base of this view, but the view has another history than that: it "
-            "was made under no_grad or in a custom Function, or its base was detached in place; use clone() first"
+            "as_strided takes its window from the base of this view, but the view's history differs from its base's: "
+            "it was made under no_grad or in a custom Function, or its base was detached in place; use clone() first"
         )
     if not base._array.flags.c_contiguous or (self._view is not None and not self._view.strided):
         raise ValueError("as_strided needs a base that is laid out in row order; use contiguous() first")

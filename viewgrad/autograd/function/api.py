@@ -124,14 +124,14 @@ class Function:
 
     @staticmethod
     def backward(*args: Any, **kwargs: Any) -> Any:
-        """`backward(ctx, *grads)`: compute the gradients of the arguments from those of the outputs."""
+        """`backward(ctx, *grads)`: compute the gradients of the arguments from the gradients of the outputs."""
         raise NotImplementedError("a custom Function must define backward to be differentiated in reverse mode")
 
     vjp = backward
 
     @staticmethod
     def jvp(*args: Any, **kwargs: Any) -> Any:
-        """`jvp(ctx, *tangents)`: compute the tangents of the outputs from those of the arguments."""
+        """`jvp(ctx, *tangents)`: compute the tangents of the outputs from the tangents of the arguments."""
         raise NotImplementedError("a custom Function must define jvp to be differentiated in forward mode")
 
     @classmethod

@@ -95,7 +95,7 @@ class Place:
         return part
 
     def of_rest(self, grad: Any) -> Any:
-        """Return the gradient of the tensor in which values were replaced, from that of the result; None for zero."""
+        """Return the gradient of the tensor in which values were replaced; None for zero."""
         return None if self.is_whole else call_either("_overwritten", grad, 0.0, self)
 
     def __repr__(self) -> str:

@@ -199,7 +199,7 @@ def chosen_executor(name: str | None) -> Executor:
         if importlib.util.find_spec("numba") is None:
             raise ModuleNotFoundError("executor='numba' needs Numba: pip install 'viewgrad[compile]'")
         return NumbaExecutor()
-    raise ValueError(f"there is no executor {name!r}; there are 'python' and 'numba'")
+    raise ValueError(f"executor must be 'python' or 'numba', not {name!r}")
 
 
 def careful_executor(executor: Executor) -> Executor | None:

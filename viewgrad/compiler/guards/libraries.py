@@ -86,7 +86,7 @@ def is_library_function(function: types.FunctionType) -> bool:
 
 
 def is_library_module(module: types.ModuleType) -> bool:
-    """Return whether a module is one of a library."""
+    """Return whether a module belongs to a library."""
     content = vars(module)
     file = content.get("__file__")
     if isinstance(file, str):

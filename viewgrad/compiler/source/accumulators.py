@@ -27,7 +27,7 @@ def accumulate_in_variables(
 
     Arguments:
         block: the program.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         roots: the representatives of variables that share memory.
         fresh: gives a name that is not used yet.
         definitions: the definitions of variables.

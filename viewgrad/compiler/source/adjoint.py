@@ -46,7 +46,7 @@ def adjoint(
 
     Arguments:
         block: the program.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         wanted: the inputs whose gradients are requested.
         results: the variables that hold results.
         fresh: gives a name that is not used yet.

@@ -90,7 +90,7 @@ class Reverser:
         active: the variables that have an adjoint.
         roots: the representatives of variables that share memory.
         fresh: gives a name that is not used yet.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         preaccumulates: whether the partial derivatives of an expression are computed before they are multiplied by
             its adjoint. They do not depend on it, so that loop-carried adjoints wait for one product and one sum.
     """

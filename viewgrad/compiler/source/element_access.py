@@ -48,7 +48,7 @@ class ElementAccess:
     Arguments:
         block: the program.
         position: the position of the loop in it.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         fresh: gives a name that is not used yet.
 
     Attributes:

@@ -19,7 +19,7 @@ def rename_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], 
 
     Arguments:
         block: the program, as it was read.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         fresh: gives a name that is not used yet.
     """
     names: dict[str, str] = {}

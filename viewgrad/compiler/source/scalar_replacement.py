@@ -31,7 +31,7 @@ def promote_to_scalars(
 
     Arguments:
         block: the program.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         roots: the representatives of variables that share memory.
         fresh: gives a name that is not used yet.
         names: the new variables, to which those that are made are added.

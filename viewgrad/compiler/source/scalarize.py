@@ -25,7 +25,7 @@ def scalarize(block: ir.Block, kinds: dict[str, Any], inputs: Sequence[str], fre
 
     Arguments:
         block: the program.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         inputs: the inputs.
         fresh: gives a name that is not used yet.
     """

@@ -95,7 +95,7 @@ def in_segments(
         ran: the variable that says how far it came; None if it always comes to its end.
         state: the variables and arrays that it changes.
         fresh: gives a name that is not used yet.
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
     """
     first, until = fresh("first"), fresh("until")
     kinds[first] = kinds[until] = INT

@@ -38,7 +38,7 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
         tangents: by the number of an input, the input that its tangent is.
 
     Raises:
-        NotSupported: if the program has no tangent of its own language.
+        NotSupported: if the tangent cannot be expressed as a program.
     """
     names = [each.name for each in source.inputs]
     if written_inputs(source.body, names):
@@ -75,7 +75,7 @@ class _Tangent:
     """Writes the tangent of statements.
 
     Arguments:
-        kinds: the kinds of the variables; those of new variables are added.
+        kinds: the kinds of the variables; new variables are added.
         active: the variables that have a tangent.
         directions: the tangents of inputs.
     """

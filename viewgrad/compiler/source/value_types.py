@@ -139,7 +139,7 @@ def joined(a: Kind, b: Kind) -> Kind | None:
 
 
 def is_complex(kind: Kind) -> bool:
-    """Return whether a kind is one of complex numbers."""
+    """Return whether a kind is complex."""
     return kind.dtype == "D"
 
 

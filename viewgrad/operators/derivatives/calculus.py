@@ -277,7 +277,7 @@ class Segments:
         return scattered(np.concatenate([lower.reshape(-1), upper.reshape(-1)]), places, 0, length)
 
     def between(self, fp: Any) -> Any:
-        """Return the function on the segments, and 0 outside."""
+        """Return the function on the segments; it is 0 outside."""
         return (fp[self.lower] * (1 - self.part) + fp[self.upper] * self.part) * self.inside
 
 
@@ -379,7 +379,7 @@ def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int,
 
 @formula_function
 def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
-    """Return the gradient of the full convolution, given that of the part that was selected."""
+    """Return the gradient of the full convolution given the gradient of the part that was selected."""
     start, length = convolution_start(n, m, mode, correlated)
     return padded(grad, 0, start, n + m - 1 - start - length)
 

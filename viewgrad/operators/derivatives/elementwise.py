@@ -452,7 +452,7 @@ def not_above(value: Any, low: Any, high: Any) -> Any:
 
 @formula_function
 def clip_tangent(value: Any, low: Any, high: Any, tangent: Any, low_tangent: Any, high_tangent: Any) -> Any:
-    """Return the tangent of a clipped value: that of the value, or that of the bound."""
+    """Return the tangent of a clipped value: the tangent of the value or of the bound."""
     result = np.where(outside(value, low, high), 0, tangent)
     if low is not None:
         result = result + np.where(not_below(value, low, high), 0, low_tangent)

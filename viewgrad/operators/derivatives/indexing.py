@@ -192,20 +192,20 @@ row(
 
 @composite()
 def index_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
-    """Add the slices of `source` at `index` along `axis`, in place; the cost is that of `source`."""
+    """Add the slices of `source` at `index` along `axis`, in place, at a cost proportional to the size of `source`."""
     return self.index_accumulate_(places_of_slices(index, axis, self.ndim), source)
 
 
 @composite()
 def scatter_(self: Any, axis: int, index: Any, source: Any) -> Any:
-    """Write `source` at `index` along `axis`, in place; the cost is that of `source`."""
+    """Write `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
     self[places_along_axis(plain(index), axis, self.shape)] = source
     return self
 
 
 @composite()
 def scatter_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
-    """Add `source` at `index` along `axis`, in place; the cost is that of `source`."""
+    """Add `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
     return self.index_accumulate_(places_along_axis(plain(index), axis, self.shape), source)
 
 

@@ -76,7 +76,7 @@ def _reciprocal_slopes(p: Any, roots: Any, slopes: Any, basis: str, used: Any) -
 
 @formula_function
 def roots_gradient(grad: Any, p: Any, roots: Any, basis: str) -> Any:
-    """Return the gradient of the coefficients from that of the roots."""
+    """Return the gradient of the coefficients from the gradient of the roots."""
     values, slopes = _basis_functions(roots, p.shape[0], basis)
     used = values_of(grad) != 0
     found = -(np.conjugate(values * _reciprocal_slopes(p, roots, slopes, basis, used)) @ grad)

@@ -409,7 +409,7 @@ def public(
         creates: whether it makes a tensor, so that `own` is called for any first argument.
         way_out: the alternative for tensors with a history that no operator computes.
         module: the module that has it, if there is no `own`.
-        doc: its docstring; that of NumPy if omitted.
+        doc: its docstring; by default NumPy's.
     """
     if function in PUBLIC:
         return PUBLIC[function]

@@ -151,7 +151,7 @@ def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: s
         function: the NumPy ufunc.
         name: its name here.
         way_out: the alternative for tensors with a history.
-        doc: its docstring; that of NumPy if omitted.
+        doc: its docstring; by default NumPy's.
     """
     made = UNIVERSAL.get(function)
     if made is None:

@@ -145,7 +145,7 @@ class AssignableArray(SparseArray):
         return iter(self._elements.items())
 
     def copy(self) -> Any:
-        """Return a copy, to which elements are written independently."""
+        """Return an independent copy."""
         made = type(self)(self._shape, dtype=self._dtype)
         made._elements.update(self._elements)
         return made

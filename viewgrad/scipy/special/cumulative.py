@@ -57,7 +57,7 @@ def _some(k: Any) -> Any:
 
 
 def _whole(k: Any) -> Any:
-    """Return a count, to which no gradient flows."""
+    """Return a count, which has no gradient."""
     return np.floor(plain_values(numbers(k)))
 
 

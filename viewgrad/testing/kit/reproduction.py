@@ -61,7 +61,7 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
         inline: whether to define its dependencies from modules that are not installed again.
 
     Raises:
-        NoLiteral, OSError, TypeError, SyntaxError: if its source, or that of what it needs, cannot be found.
+        NoLiteral, OSError, TypeError, SyntaxError: if its source, or the source of a dependency, cannot be found.
     """
     writer = SourceWriter(thing, inline)
     expression = writer.value(thing, name if not apply else "")

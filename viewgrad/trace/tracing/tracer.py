@@ -255,8 +255,8 @@ class Tracer:
         found = memory if node is None else history_of(memory, node)
         if found is None:
             raise self._failed(
-                f"of several tensors over one buffer at {self._current_line()}, it is ambiguous whose history a saved "
-                "value of that buffer has; clone() the result of detach()"
+                f"several tensors share a buffer at {self._current_line()}, so the history of a value saved from it is "
+                "ambiguous; clone() the result of detach()"
             )
         if memory.kept is not None and isinstance(found, Ended):
             copy: Any = memory.reference()
@@ -454,9 +454,9 @@ class Tracer:
             return
         if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):  # a formula only has examples
             raise self._failed(
-                f"{how} at {self._current_line()} takes a value out of the program that is traced, and the graph would "
-                "hold it fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is "
-                "the same",
+                f"{how} at {self._current_line()} converts a traced tensor to a plain value, which would become a "
+                "constant of the graph; compute with tensors instead, or trace with escapes='guard', which checks in "
+                "each run that the value is unchanged",
                 ConcretizationError,
             )
         expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value

@@ -41,7 +41,7 @@ def dtype_named(out: Emitter, value: Any) -> str:
     try:
         found = str(np.dtype(value.value).char)
     except Exception:
-        raise out.refused("a dtype that is not known is not supported") from None
+        raise out.refused("a dtype that is not constant is not supported") from None
     if found not in DTYPES:
         raise out.refused(f"dtype {np.dtype(found)} is not supported")
     return found
@@ -315,7 +315,7 @@ def _options(out: Emitter, name: str, keywords: dict[str, Any]) -> tuple[tuple[s
     for key, value in keywords.items():
         known = _known(value)
         if known is _UNKNOWN:
-            raise out.refused(f"{name} with {key}= that is not known is not supported")
+            raise out.refused(f"{name} with {key}= that is not constant is not supported")
         found.append((key, known))
     return tuple(found)
 

@@ -289,7 +289,7 @@ class ComprehensionReader(TargetReader):
             self.assign(inner, generator.target, each)
             tests = [self.condition(inner, test) for test in generator.ifs]
             if not all(isinstance(test, bool) for test in tests):
-                raise self.out.refused("a comprehension with a condition that is not known is not supported", node)
+                raise self.out.refused("a comprehension with a condition that is not constant is not supported", node)
             if all(tests):
                 found += self.each(inner, element, rest, node) if rest else [self.copied(self.value(inner, element))]
         return found

@@ -112,7 +112,7 @@ class ExpressionReader(NameReader):
         if ("heap", given.site) in self.known_sites:
             found = new_ref(self.out, given.site, kind)
         elif kind is None:
-            raise self.out.refused("a list of items that are not known is not supported")
+            raise self.out.refused("a list of items that are not constant is not supported")
         else:
             has_views = ("views", given.site) in self.known_sites
             found = new_list(self.out, given.site, kind, self.list_capacity(), has_views)
@@ -201,7 +201,7 @@ class ExpressionReader(NameReader):
         for key, value in zip(node.keys, node.values):
             known = None if key is None else as_key(self.value(scope, key))
             if not isinstance(known, Static) or not is_plain(known.value):
-                raise self.out.refused("a dict whose keys are not known is not supported", node)
+                raise self.out.refused("a dict whose keys are not constant is not supported", node)
             fields[known.value] = self.copied(self.value(scope, value))
         return self.record(fields, dict, (scope.file, node.lineno, node.col_offset))
 

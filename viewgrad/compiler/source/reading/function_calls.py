@@ -111,7 +111,7 @@ class CallReader(SelectionReader):
             if isinstance(arg, ast.Starred):
                 inner = items_in(self.value(scope, arg.value))
                 if not isinstance(inner, TupleValue):
-                    raise self.out.refused("starred arguments whose number is not known are not supported", node)
+                    raise self.out.refused("starred arguments whose number is not constant are not supported", node)
                 args += inner.items
             else:
                 args.append(self.argument(scope, arg))
@@ -126,11 +126,11 @@ class CallReader(SelectionReader):
                 keywords |= value.fields
                 marks += [len(self.out.buffer)] * (len(args) + len(keywords) - len(marks))
             else:
-                raise self.out.refused("keywords that are not known are not supported", node)
+                raise self.out.refused("keywords that are not constant are not supported", node)
         names = list(keywords)
         base, *values = self.settled([base, *args, *keywords.values()], [start, *marks])
         if name is None and function is not None and any(isinstance(each, IteratorValue) for each in values):
-            raise self.out.refused("an iterator is given to a function", node)
+            raise self.out.refused("an iterator is passed to a function", node)
         values = list(map(items_in, values))
         args, keywords = values[: len(args)], dict(zip(names, values[len(args) :]))
         if function is None:
@@ -264,7 +264,7 @@ class CallReader(SelectionReader):
         if name.startswith("numpy."):
             args = [array_of_list(self.out, arg) if isinstance(arg, (ListValue, Ref)) else arg for arg in args]
         if any(isinstance(arg, FunctionValue) for arg in args):
-            raise self.out.refused(f"a function is given to {name.rpartition('.')[2]}", node)
+            raise self.out.refused(f"a function is passed to {name.rpartition('.')[2]}", node)
         return library(self.out, name, args, keywords)
 
     def made_by_hash(self, name: str, args: list[Any], site: Any, node: ast.Call) -> RecordValue | None:
@@ -387,7 +387,7 @@ class CallReader(SelectionReader):
         kind = self.value(scope, node.args[1])
         classes = kind.items if isinstance(kind, TupleValue) else (kind,)
         if not all(isinstance(each, Static) and isinstance(each.value, type) for each in classes):
-            raise self.out.refused("isinstance of a class that is not known is not supported", node)
+            raise self.out.refused("isinstance of a class that is not constant is not supported", node)
         given = tuple([each.value for each in classes])
         if isinstance(value, Static):
             return Static(isinstance(value.value, given))

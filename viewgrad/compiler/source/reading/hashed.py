@@ -207,7 +207,7 @@ class HashedReader(ExpressionReader):
         """
         is_other = isinstance(key, Static) and not is_key(key.value)
         if base.site is None or is_other or not all(map(is_key, base.fields)):
-            return self.out.refused("a key that is not known is not supported", node)
+            return self.out.refused("a key that is not constant is not supported", node)
         return Reread(("hashed", base.site), True)
 
     def hashed_method(self, base: RecordValue, name: str, args: list[Any], node: Any) -> Any:

@@ -159,7 +159,7 @@ def item(out: Emitter, base: Any, items: Sequence[Any], node: Any) -> Any:
         is_known = len(items) == 1 and isinstance(items[0], Static) and items[0].value in base.fields
         if is_known and base.cls in (dict, Fields):
             return base.fields[items[0].value]
-        raise out.refused("a key that is not known is not supported", node)
+        raise out.refused("a key that is not constant is not supported", node)
     if isinstance(base, (ListValue, Ref)):
         if len(items) != 1 or isinstance(items[0], Slice):
             raise out.refused("a slice of a list of unknown length is not supported", node)
@@ -199,4 +199,4 @@ def _item_of_tuple(out: Emitter, base: TupleValue, items: Sequence[Any], node: A
         for each in base.items:
             kind = joined_item_kinds(out, kind, item_kind(out, each))
         raise Reread(base.site, kind)
-    raise out.refused("an item of a list by an index that is not known is not supported", node)
+    raise out.refused("an item of a list by an index that is not constant is not supported", node)

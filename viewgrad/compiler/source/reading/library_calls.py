@@ -70,7 +70,7 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     decimals = rest.pop("decimals", Static(0))
     is_known = isinstance(decimals, Static) and type(decimals.value) is int and decimals.value >= 0
     if rest or len(args) > 2 or not is_known:
-        raise out.refused("round to decimals that are not known is not supported")
+        raise out.refused("round to decimals that are not constant is not supported")
     if decimals.value == 0:
         return elementwise(out, "rint", args[:1], {})
     expr = as_expr(args[0])
@@ -90,7 +90,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     number = axis.value + base.kind.ndim if axis.value < 0 else axis.value
     number = 0 if short == "hsplit" and base.kind.ndim == 1 else number
     if not 0 <= number < base.kind.ndim:
-        raise out.refused(f"{short} along an axis that is not there is not supported")
+        raise out.refused(f"{short} along an axis out of range is not supported")
     base = as_variable(out, base)
     length = Dim(base, number)
 
@@ -105,7 +105,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
         return TupleValue(tuple([part(low, high) for low, high in zip([None, *cuts], [*cuts, None])]), list)
     count = sections.value if isinstance(sections, Static) else None
     if type(count) is not int or not 0 < count <= 64:
-        raise out.refused(f"{short} into a number of parts that is not known is not supported")
+        raise out.refused(f"{short} into a number of parts that is not constant is not supported")
     each = out.temporary(Op("floor_divide", (length, Const(count, INT)), INT), "n")
     if short != "array_split":
         out.emit(Check(Op("equal", (Op("mul", (each, Const(count, INT)), INT), length), BOOL), out.line))
@@ -130,7 +130,7 @@ def _flip(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -
     ndim = base.kind.ndim
     axes = {each % ndim for each in known if -ndim <= each < ndim} if known else set(range(ndim))
     if len(axes) < len(known):
-        raise out.refused(f"{short} along an axis that is not there is not supported")
+        raise out.refused(f"{short} along an axis out of range is not supported")
     backwards = Slice(None, None, Const(-1, INT))
     return indexed(out, as_variable(out, base), [backwards if each in axes else FULL for each in range(ndim)])
 
@@ -186,7 +186,7 @@ def _select(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
     found = rest[0] if rest else keywords.get("default", Static(0))
     are_known = isinstance(conditions, TupleValue) and isinstance(choices, TupleValue)
     if not are_known or len(conditions.items) != len(choices.items):
-        raise out.refused("select of lists that are not known is not supported")
+        raise out.refused("select of lists that are not constant is not supported")
     for condition, choice in reversed(list(zip(conditions.items, choices.items))):
         found = elementwise(out, "where", [condition, choice, found], {})
     return found
@@ -225,7 +225,7 @@ def _open_mesh(out: Emitter, short: str, args: list[Any], keywords: dict[str, An
     """Read `ix_` of vectors of integers."""
     exprs = [as_expr(arg) for arg in args]
     if keywords or any(expr is None or expr.kind != Arr("l", 1) for expr in exprs):
-        raise out.refused("ix_ of something else than vectors of integers is not supported")
+        raise out.refused("ix_ of something other than vectors of integers is not supported")
     found = []
     for number, expr in enumerate(exprs):
         items = [FULL if number == axis else Static(None) for axis in range(len(exprs))]

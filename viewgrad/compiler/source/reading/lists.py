@@ -447,7 +447,7 @@ def _array_of_lists(out: Emitter, lst: ListValue | Ref) -> Any:
     """Return a new matrix whose rows are lists of numbers of equal length."""
     kind = kind_of_items(lst).kind
     if not isinstance(kind, Num):
-        raise out.refused("an array of lists of something else than numbers is not supported")
+        raise out.refused("an array of lists of something other than numbers is not supported")
     rows = count_of(out, lst)
     out.emit(Check(Op("less", (ZERO, rows), BOOL), out.line))
     columns = count_of(out, item_at(out, lst, ZERO))

@@ -76,7 +76,7 @@ class NameReader(ObjectReader):
         """Return the error which says that 0-d arrays are used as numbers."""
         first, *others = [("number", site) for site in sorted(found.sites, key=str)]
         if any(site in self.known_sites for site in (first, *others)):
-            return self.out.refused("a name means a number, or a 0-d array", node)
+            return self.out.refused("a name refers to a number or to a 0-d array", node)
         return Reread(first, True, others)
 
     def on_one_heap(self, found: SeveralLists, node: Any) -> Exception:
@@ -91,7 +91,7 @@ class NameReader(ObjectReader):
         for each in lists:
             if isinstance(each, RecordValue) and each.cls is dict:  # a dict with known keys, or one with computed keys
                 if each.site is None or not all(map(is_key, each.fields)):
-                    return self.out.refused("a name means several dicts", node)
+                    return self.out.refused("a name refers to several dicts", node)
                 return Reread(("hashed", each.site), True)
         sites = frozenset([each.site for each in lists if not isinstance(each, Ref)])
         if sites:
@@ -102,7 +102,7 @@ class NameReader(ObjectReader):
             kind = joined_item_kinds(self.out, kind, each.of.kind)
         wrong = [each.of.sites for each in lists if each.of.kind != kind]
         return reread(frozenset().union(*wrong), kind) if wrong else self.out.refused(
-            "a name means several lists", node)
+            "a name refers to several lists", node)
 
     def _require_variable(self, scope: Scope, name: str, value: Any, node: ast.Name) -> None:
         """Make sure that a name that need not be bound has a variable, whose flag says whether it is.
@@ -199,7 +199,7 @@ class NameReader(ObjectReader):
         expr = as_expr(value)
         fits = isinstance(before, Var) and expr is not None and joined(before.kind, expr.kind) == before.kind
         if not isinstance(before, Var) or not fits or self.out.let(before.name, expr).name != before.name:
-            raise self.out.refused(f"{name} of the enclosing function is given a value of another kind")
+            raise self.out.refused(f"{name} of the enclosing function is assigned a value of another kind")
 
     def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> RecordValue:
         """Return a dict or an object that the function makes."""
@@ -268,7 +268,7 @@ class NameReader(ObjectReader):
         if isinstance(value, Var) and once and self._is_fixed(value):
             return value
         if is_number(value) and value.kind.boxed:
-            raise self.out.refused("a 0-d array is given another name")
+            raise self.out.refused("a 0-d array is bound to another name")
         if self.unsure and value.kind == INT and grows(name, value):
             for each in {node.name for node in nodes(value) if isinstance(node, Var) and is_number(node)}:
                 size = Op("abs", (Var(each, INT),), INT)

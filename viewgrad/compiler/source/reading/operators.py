@@ -67,7 +67,7 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
 def _check_power(out: Emitter, weak: bool, base: Any, exponent: Any) -> None:
     """Make sure that a power of Python's integers is one, and not too large."""
     if not weak or not isinstance(base, Const) or abs(base.value) > 4:
-        raise out.refused("an integer to a power that is not known is not supported")
+        raise out.refused("an integer to a power that is not constant is not supported")
     for test in (Op("less_equal", (Const(0, INT), exponent), BOOL), Op("less", (exponent, Const(31, INT)), BOOL)):
         out.emit(Check(test, out.line))
 
@@ -139,7 +139,7 @@ def contains(out: Emitter, item: Any, container: Any) -> Any:
             return item.value in container.fields
         if isinstance(container, Static) and is_plain(container.value):
             return item.value in container.value
-    raise out.refused("`in` of values that are not known is not supported")
+    raise out.refused("`in` of values that are not constant is not supported")
 
 
 def _ordered_items(out: Emitter, name: str, left: TupleValue, right: TupleValue) -> Any:

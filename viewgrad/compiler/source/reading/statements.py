@@ -517,7 +517,7 @@ class StatementReader(CallReader):
         for each in statements(block):
             if isinstance(each, Set) and (each.base.name in names if expr is None else not each.safe
                                           and each.base.kind.dtype == expr.kind.dtype):
-                raise self.out.refused("what a loop runs over is written to in it", node)
+                raise self.out.refused("a loop writes to what it iterates over", node)
 
     def over_values(self, scope: Scope, stmt: ast.For, items: Sequence[Any]) -> None:
         """Read a loop over known values, unrolled."""
@@ -575,6 +575,6 @@ class StatementReader(CallReader):
             scope.env.pop(hint, None)
         body = self.looped(scope, read)
         if sequence.lists & {each for inner in statements(body) for each in assigned(inner)}:
-            raise self.out.refused("a list changes while a loop runs over it", stmt)
+            raise self.out.refused("a list changes while a loop iterates over it", stmt)
         flag = None if stop is None else scope.prefix + stop
         self.out.emit(For(name, low, high, sequence.step, body, None, flag, line=line))

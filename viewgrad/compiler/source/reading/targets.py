@@ -107,7 +107,7 @@ class TargetReader(HashedReader):
         """Assign to targets with a starred one, which takes the remaining items."""
         value = items_in(value)
         if not isinstance(value, TupleValue) or len(value.items) < len(target.elts) - 1:
-            raise self.out.refused("a starred target of values whose number is not known is not supported", target)
+            raise self.out.refused("a starred target of values whose number is not constant is not supported", target)
         items = list(value.items)
         star = next(n for n, each in enumerate(target.elts) if isinstance(each, ast.Starred))
         rest = len(items) - (len(target.elts) - 1 - star)

@@ -39,7 +39,7 @@ def half_triangle(a: Any, lower: bool = True) -> Any:
 
 
 def hermitian_gradient(grad: Any, lower: bool) -> Any:
-    """Return the gradient of one triangle of a Hermitian matrix, given that of the whole matrix."""
+    """Return the gradient of one triangle of a Hermitian matrix given the gradient of the whole matrix."""
     return half_triangle(grad + adjoint(grad), lower)
 
 
@@ -142,7 +142,7 @@ def largest(*arrays: Any) -> float:
 
 @formula_function
 def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
-    """Return the gradient of a matrix, given that of its factor."""
+    """Return the gradient of a matrix given the gradient of its factor."""
     if upper:
         grad, factor = adjoint(grad), adjoint(factor)
     back = adjoint(factor)
@@ -220,7 +220,7 @@ def skew_part(x: Any) -> Any:
 
 @formula_function
 def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
-    """Return the gradient of a matrix from those of its factors."""
+    """Return the gradient of a matrix from the gradients of its factors."""
     refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     rest = None

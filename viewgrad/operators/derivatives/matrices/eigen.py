@@ -42,7 +42,7 @@ def _of_kind(gradient: Any, dtype: np.dtype[Any]) -> Any:
 
 @formula_function
 def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, dtype: Any) -> Any:
-    """Return the gradient of a matrix from those of its eigenvalues and eigenvectors."""
+    """Return the gradient of a matrix from the gradients of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
         if dtype.kind != "c" and vectors.dtype.kind == "c":  # real eigenvalues of a real matrix have real vectors
@@ -69,7 +69,7 @@ def eig_tangents(tangent: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
 
 @formula_function
 def eigvals_gradient(grad: Any, a: Any) -> Any:
-    """Return the gradient of a matrix from that of its eigenvalues."""
+    """Return the gradient of a matrix from the gradient of its eigenvalues."""
     vectors = np.linalg.eig(a)[1]
     return _of_kind(np.linalg.solve(adjoint(vectors), grad[..., :, None] * adjoint(vectors)), a.dtype)
 
@@ -111,7 +111,7 @@ def is_lower(triangle: Any) -> bool:
 
 @formula_function
 def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, triangle: Any) -> Any:
-    """Return the gradient of a Hermitian matrix from those of its eigenvalues and eigenvectors."""
+    """Return the gradient of a Hermitian matrix from the gradients of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
         turn = adjoint(vectors) @ grad_vectors
@@ -132,7 +132,7 @@ def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tup
 
 @formula_function
 def eigvalsh_gradient(grad: Any, a: Any, triangle: Any) -> Any:
-    """Return the gradient of a Hermitian matrix from that of its eigenvalues."""
+    """Return the gradient of a Hermitian matrix from the gradient of its eigenvalues."""
     vectors = np.linalg.eigh(a, triangle)[1]
     return hermitian_gradient((vectors * grad[..., None, :]) @ adjoint(vectors), is_lower(triangle))
 

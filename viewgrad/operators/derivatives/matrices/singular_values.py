@@ -72,7 +72,7 @@ def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
 
 @formula_function
 def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """Return the gradient of a matrix from those of its singular values and vectors."""
+    """Return the gradient of a matrix from the gradients of its singular values and vectors."""
     k = s.shape[-1]
     null_u = null_v = None
     if u.shape[-1] > k:
@@ -90,7 +90,7 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
 
 
 def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """Return the gradient, given those of the singular values and their vectors."""
+    """Return the gradient, given the gradients of the singular values and their vectors."""
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
     grad_s = of_positive(grad_s, s)
@@ -171,7 +171,7 @@ def svd_forward(a: Any, full_matrices: bool = True) -> tuple[Array, ...]:
 
 @formula_function
 def svdvals_gradient(grad: Any, a: Any) -> Any:
-    """Return the gradient of a matrix from that of its singular values."""
+    """Return the gradient of a matrix from the gradient of its singular values."""
     u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
     return (u * of_positive(grad, s)[..., None, :]) @ vh
 

@@ -42,7 +42,7 @@ formula_function(reduced)
 
 @formula_function
 def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
-    """Return the gradient of the loss of each element, given that of their reduction."""
+    """Return the gradient of the loss of each element given the gradient of their reduction."""
     if reduction in ("none", "sum"):
         return grad
     both = np.broadcast_shapes(shape, other)
