@@ -33,7 +33,7 @@ def accumulate_in_variables(
         definitions: the definitions of variables.
         add: the operator that adds to a sum.
     """
-    return _Accumulators(kinds, roots, fresh, definitions, add).block(block, ())
+    return ir.with_loops(block, _Accumulators(kinds, roots, fresh, definitions, add).loop)
 
 
 class _Accumulators:
@@ -47,23 +47,14 @@ class _Accumulators:
         self.definitions = definitions
         self.add = add
 
-    def block(self, block: ir.Block, loops: tuple[Any, ...]) -> ir.Block:
-        found: ir.Block = []
-        for stmt in block:
-            if isinstance(stmt, (ir.For, ir.While)):
-                before, after = self.sums(stmt, loops)
-                new = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
-                if self.add != "add":
-                    self.reorder(new)
-                found += [*before, new, *after]
-            elif isinstance(stmt, ir.If):
-                found.append(ir.If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
-            else:
-                found.append(stmt)
-        return found
+    def loop(self, loop: Any, loops: tuple[Any, ...]) -> ir.Block:
+        """Return a loop that adds to sums, what starts them, and what adds them to their cells."""
+        before, loop, after = self.with_sums(loop, loops)
+        loop = attrs.evolve(loop, body=ir.with_loops(loop.body, self.loop, (*loops, loop)))
+        return [*before, loop if self.add == "add" else self.reordered(loop), *after]
 
-    def sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[ir.Block, ir.Block]:
-        """Make a loop add to sums; return what starts them, and what adds them to their cells."""
+    def with_sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[ir.Block, Any, ir.Block]:
+        """Return what starts the sums of a loop, the loop, and what adds the sums to their cells."""
         inside = {name for stmt in ir.statements([loop]) for name in ir.assigned(stmt)}
         cells: dict[Any, list[Any]] = {}
         for stmt in ir.statements(loop.body):
@@ -79,15 +70,17 @@ class _Accumulators:
             base = sets[0].base
             self.kinds[total] = Num(base.kind.dtype)
             variable = ir.Var(total, self.kinds[total])
-            _replace(loop.body, {id(stmt) for stmt in sets}, variable, self.add if base.kind.dtype == "d" else "add")
+            add = self.add if base.kind.dtype == "d" else "add"
+            terms = {id(stmt): _added_term(stmt, variable, add) for stmt in sets}
+            loop = attrs.evolve(loop, body=ir.with_statements(loop.body, terms))
             zero = ir.Const(0.0, FLOAT)
             before.append(ir.Let(total, zero, loop.line))
             added = ir.Set(base, index, variable, "add", loop.line, safe=True)
             after.append(ir.If(ir.Op("not_equal", (variable, zero), BOOL), [added], [], loop.line))
-        return before, after
+        return before, loop, after
 
-    def reorder(self, loop: Any) -> None:
-        """Allow the terms that a loop adds to a scalar adjoint to be reordered."""
+    def reordered(self, loop: Any) -> Any:
+        """Return a loop in which the terms that it adds to a scalar adjoint may be reordered."""
         found: dict[str, list[ir.Let] | None] = {}
         for stmt in ir.statements([loop]):
             names = {node.name for expr in ir.expressions_of(stmt) for node in ir.nodes(expr)
@@ -100,9 +93,12 @@ class _Accumulators:
             else:
                 names.update(ir.assigned(stmt))
             found.update(dict.fromkeys(names))
-        for lets in found.values():
-            for stmt in lets or ():
-                stmt.value = attrs.evolve(stmt.value, name=self.add)
+        sums = {
+            id(stmt): attrs.evolve(stmt, value=attrs.evolve(stmt.value, name=self.add))
+            for lets in found.values() for stmt in lets or ()
+        }
+        (new,) = ir.with_statements([loop], sums)
+        return new
 
     def is_sum(self, stmt: ir.Let) -> bool:
         """Return whether a statement adds a term to the adjoint of a real number, and the term does not contain it."""
@@ -194,11 +190,7 @@ def _reads(expr: Any, loops: tuple[Any, ...], stmt: Any) -> Iterator[_Access]:
             yield _Access(node.name, None, loops, stmt)
 
 
-def _replace(block: ir.Block, chosen: set[int], total: ir.Var, add: str) -> None:
-    """Make statements add to a sum in the place of a cell."""
-    for number, stmt in enumerate(block):
-        if id(stmt) in chosen:
-            value = ir.Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value
-            block[number] = ir.Let(total.name, ir.Op(add, (total, value), total.kind), stmt.line)
-        for inner in ir.blocks_of(stmt):
-            _replace(inner, chosen, total, add)
+def _added_term(stmt: ir.Set, total: ir.Var, add: str) -> ir.Let:
+    """Return the addition of a term to a sum in place of a cell."""
+    value = ir.Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value
+    return ir.Let(total.name, ir.Op(add, (total, value), total.kind), stmt.line)

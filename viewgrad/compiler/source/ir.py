@@ -6,7 +6,7 @@ whole. Loops and branches are statements with blocks, and there are no jumps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -415,13 +415,51 @@ class SegmentedBack:
 Block = list[Any]
 
 
+# The fields of statements that hold blocks.
+BLOCKS: Final[dict[type, tuple[str, ...]]] = {
+    For: ("body",), While: ("body",), SegmentedBack: ("body",), Segmented: ("plain", "taped"), If: ("then", "other"),
+}
+
+
 def blocks_of(stmt: Any) -> Sequence[Block]:
     """Return the blocks inside a statement."""
-    if isinstance(stmt, (For, While, SegmentedBack)):
-        return (stmt.body,)
-    if isinstance(stmt, Segmented):
-        return (stmt.plain, stmt.taped)
-    return (stmt.then, stmt.other) if isinstance(stmt, If) else ()
+    return [getattr(stmt, name) for name in BLOCKS.get(type(stmt), ())]
+
+
+def with_statements(block: Block, replacements: Mapping[int, Any]) -> Block:
+    """Return a block with other statements in place of some without blocks; what does not change is not copied.
+
+    Arguments:
+        block: the block.
+        replacements: the new statements, by the `id` of the old ones.
+    """
+    found: Block = []
+    for stmt in block:
+        inner = {name: with_statements(getattr(stmt, name), replacements) for name in BLOCKS.get(type(stmt), ())}
+        if any(one is not other for name, new in inner.items() for one, other in zip(new, getattr(stmt, name))):
+            stmt = attrs.evolve(stmt, **inner)
+        found.append(replacements.get(id(stmt), stmt))
+    return found
+
+
+def with_loops(block: Block, change: Callable[[Any, tuple[Any, ...]], Block], loops: tuple[Any, ...] = ()) -> Block:
+    """Return a block with other statements in place of its outermost loops.
+
+    Arguments:
+        block: the block.
+        change: returns the statements for a loop, given the loops around it.
+        loops: the loops around the block.
+    """
+    found: Block = []
+    for stmt in block:
+        if isinstance(stmt, (For, While)):
+            found += change(stmt, loops)
+        elif isinstance(stmt, If):
+            then, other = with_loops(stmt.then, change, loops), with_loops(stmt.other, change, loops)
+            found.append(attrs.evolve(stmt, then=then, other=other))
+        else:
+            found.append(stmt)
+    return found
 
 
 def targets_text(names: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
-"""The library functions that programs may call, and the names by which the compiler knows them."""
+"""The operators and library functions that programs may use, and their names in the compiler."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 import functools
 import heapq
@@ -18,6 +19,17 @@ from ...operators.numpy_api.public import is_public, public_of
 from ...operators.numpy_api.universal import UniversalFunction
 from ...tensor.tensor import Tensor
 
+# The rows of Python's operators.
+BINARY_OPERATORS: Final = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift",
+}  # fmt: skip
+UNARY_OPERATORS: Final = {ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "invert"}
+COMPARISONS: Final = {
+    ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}  # fmt: skip
 CREATORS: Final = frozenset(
     "zeros ones empty full zeros_like ones_like empty_like full_like eye identity arange linspace".split()
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ...operators.define import OPERATORS
 from .ir import Const, Lazy, Op
-from .library import ROWS
+from .library import BINARY_OPERATORS, COMPARISONS, ROWS
 from .scalar_forms import scalar_gradient
 from .value_types import BOOL, FLOAT, Arr, Num
 from .values import NotSupported
@@ -26,15 +26,6 @@ PLAIN: Final = {
     ("hypot", 0): "flowing({grad} * ({0} / {result}), {grad})",
     ("hypot", 1): "flowing({grad} * ({1} / {result}), {grad})",
 }
-BINARY: Final = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-}  # fmt: skip
-COMPARED: Final = {
-    ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-}  # fmt: skip
-
 
 class Slope:
     """The derivative of an operator along one operand.
@@ -104,9 +95,9 @@ class _Expression:
             left, right = self.of(node.left), self.of(node.right)
             if isinstance(node.op, (ast.BitAnd, ast.BitOr)):
                 return self.either("logical_and" if isinstance(node.op, ast.BitAnd) else "logical_or", left, right)
-            return self.binary(BINARY[type(node.op)], left, right)
+            return self.binary(BINARY_OPERATORS[type(node.op)], left, right)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            return self.op(COMPARED[type(node.ops[0])], (self.of(node.left), self.of(node.comparators[0])), "?")
+            return self.op(COMPARISONS[type(node.ops[0])], (self.of(node.left), self.of(node.comparators[0])), "?")
         if isinstance(node, ast.BoolOp):
             name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
             return functools.reduce(lambda a, b: self.either(name, a, b), [self.of(each) for each in node.values])

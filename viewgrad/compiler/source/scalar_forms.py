@@ -78,9 +78,9 @@ def scalar_forward(name: str, dtypes: str) -> str | None:
         return f"({{0}}).{name}"
     if "D" in dtypes:
         is_known = name in COMPLEX_FORMS and (name != "pow" or dtypes[1] in "?l")
-        return COMPLEX_FORMS[name] if is_known else COMPARISONS[name] if name in ("equal", "not_equal") else None
+        return COMPLEX_FORMS[name] if is_known else RULES[name].floats if name in ("equal", "not_equal") else None
     if name in COMPARISONS:
-        return COMPARISONS[name]
+        return RULES[name].floats
     if set(dtypes) <= {"l", "?"} and name in INTEGER_FORMS:
         return INTEGER_FORMS[name]
     if set(dtypes) <= {"?"} and name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert"):
@@ -134,17 +134,15 @@ COMPLEX_FORMS: Final = {
     "sqrt": "csqrt({0})", "sin": "csin({0})", "cos": "ccos({0})", "pow": "({0}) ** ({1})",
     "where": "({1} if {0} else {2})",
 }  # fmt: skip
-COMPARISONS: Final = {
-    "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
-    "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
-}  # fmt: skip
+COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+# Operators of integers whose forms are stated in their rows; integers of kernels wrap around by themselves.
+OF_INTEGERS: Final = (
+    "add", "sub", "mul", "neg", "positive", "abs", "square", "floor_divide", "remainder", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "invert",
+)  # fmt: skip
 INTEGER_FORMS: Final = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}", "positive": "{0}", "abs": "abs({0})",
-    "floor_divide": "quotient({0}, {1})", "remainder": "modulo({0}, {1})", "square": "{0} * {0}",
-    "maximum": "max({0}, {1})", "minimum": "min({0}, {1})", "pow": "int_power({0}, {1})",
-    "bitwise_and": RULES["bitwise_and"].integers, "bitwise_or": RULES["bitwise_or"].integers,
-    "bitwise_xor": RULES["bitwise_xor"].integers, "invert": RULES["invert"].integers,
-}  # fmt: skip
+    name: re.sub(r"^wrapped\((.*)\)$", r"\1", RULES[name].integers) for name in OF_INTEGERS
+} | {"maximum": "max({0}, {1})", "minimum": "min({0}, {1})", "pow": "int_power({0}, {1})"}
 FLOATS_OF_INTEGERS: Final = frozenset({
     "div", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "where", "isnan", "isfinite", "sign",
 })

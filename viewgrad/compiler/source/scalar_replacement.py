@@ -37,7 +37,7 @@ def promote_to_scalars(
         names: the new variables, to which those that are made are added.
         is_checked: whether all indices are known to be in range.
     """
-    return _Replacement(kinds, roots, fresh, names, is_checked).block(block, ())
+    return ir.with_loops(block, _Replacement(kinds, roots, fresh, names, is_checked).nest)
 
 
 @attrs.frozen(eq=False)
@@ -91,17 +91,10 @@ class _Replacement:
         self.names = names
         self.is_checked = is_checked
 
-    def block(self, block: ir.Block, loops: tuple[Any, ...]) -> ir.Block:
-        found: ir.Block = []
-        for stmt in block:
-            if isinstance(stmt, (ir.For, ir.While)):
-                inner = attrs.evolve(stmt, body=self.block(stmt.body, (*loops, stmt)))
-                found += self.loop(inner, loops) if isinstance(inner, ir.For) else [inner]
-            elif isinstance(stmt, ir.If):
-                found.append(ir.If(stmt.test, self.block(stmt.then, loops), self.block(stmt.other, loops), stmt.line))
-            else:
-                found.append(stmt)
-        return found
+    def nest(self, loop: Any, loops: tuple[Any, ...]) -> ir.Block:
+        """Return the statements for a loop and the loops inside it."""
+        loop = attrs.evolve(loop, body=ir.with_loops(loop.body, self.nest, (*loops, loop)))
+        return self.loop(loop, loops) if isinstance(loop, ir.For) else [loop]
 
     # -- one loop ------------------------------------------------------------------------------------------------------
 

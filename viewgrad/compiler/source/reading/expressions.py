@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
+from ..library import BINARY_OPERATORS, COMPARISONS, UNARY_OPERATORS
 from ..objects import Fields
 from ..value_types import BOOL, INT, Arr, Num, joined, kind_of_operator
 from ..values import (
@@ -42,16 +43,6 @@ from .operators import arithmetic, comparison, contains
 from .optional import flag_of, is_none_test, negated, shown
 from .scopes import Scope, at_times, joined_scopes, means_the_same
 
-BINARY: Final = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift",
-}  # fmt: skip
-UNARY: Final = {ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "invert"}
-COMPARISONS: Final = {
-    ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-}  # fmt: skip
 # Expressions that are not conditions as they stand.
 NUMERIC: Final = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Constant, ast.Call, ast.Attribute, ast.IfExp)
 
@@ -228,7 +219,7 @@ class ExpressionReader(NameReader):
             return self.call_own(python_code.concatenated, [left, right])
         if isinstance(node.op, ast.MatMult):
             return self.matmul(left, right)
-        found = arithmetic(self.out, BINARY[type(node.op)], left, right)
+        found = arithmetic(self.out, BINARY_OPERATORS[type(node.op)], left, right)
         if isinstance(found, TupleValue) and found.cls is list:
             found = attrs.evolve(found, site=(scope.file, node.lineno, node.col_offset, "sum"))
             return self.growing(found) if self.grows(found.site) else found
@@ -261,7 +252,7 @@ class ExpressionReader(NameReader):
         if isinstance(node.op, ast.Not):
             test = self.condition(scope, node.operand)
             return Static(not test) if isinstance(test, bool) else Lazy("not", (test,), BOOL)
-        return arithmetic(self.out, UNARY[type(node.op)], self.value(scope, node.operand))
+        return arithmetic(self.out, UNARY_OPERATORS[type(node.op)], self.value(scope, node.operand))
 
     def of_BoolOp(self, scope: Scope, node: ast.BoolOp) -> Any:
         """Read `and` and `or`, whose value is one of the operands."""

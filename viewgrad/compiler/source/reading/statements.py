@@ -35,6 +35,7 @@ from ..ir import (
     statements,
 )
 from ..jumps import stop_of
+from ..library import BINARY_OPERATORS
 from ..objects import Guard
 from ..syntax_trees import stores_of, tree_of
 from ..value_types import BOOL, INT, Arr
@@ -61,7 +62,6 @@ from ..values import (
 from . import python_code
 from .attributes import attribute
 from .comprehensions import UNROLLED
-from .expressions import BINARY
 from .function_calls import CallReader
 from .generators import free_names, is_generator, loop_over_generator
 from .lists import item_kind, item_of_list, joined_item_kinds, kind_of_items, set_item
@@ -295,7 +295,7 @@ class StatementReader(CallReader):
 
     def on_AugAssign(self, scope: Scope, stmt: ast.AugAssign) -> None:
         """Read an augmented assignment."""
-        target, name = stmt.target, BINARY.get(type(stmt.op))
+        target, name = stmt.target, BINARY_OPERATORS.get(type(stmt.op))
         if isinstance(target, ast.Name):
             before = self.lookup(scope, ast.copy_location(ast.Name(target.id, ast.Load()), target))
             mark = len(self.out.buffer)
