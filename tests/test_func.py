@@ -930,3 +930,18 @@ def test_argnums_are_integers():
     for wrong in ("b", ("a", "b"), 1.5, None):
         with pytest.raises(TypeError, match="argnums must be an integer or a sequence of integers, not"):
             vg.grad(lambda a, b: a * b, argnums=wrong)
+
+
+def test_numbers_that_are_not_differentiated_stay_python_numbers():
+    seen = []
+
+    def scaled(x, rate, *, offset):
+        seen.append((type(rate), type(offset)))
+        return (rate * x + offset).sum()
+
+    x = np.ones(3, np.float32)
+    value, gradient = vg.value_and_grad(scaled)(x, 0.5, offset=2.0)
+    assert seen == [(float, float)] and type(value) is np.float32 and gradient.dtype == np.float32
+    assert vg.grad(scaled, argnums=-1)(x, 0.5, offset=2.0) == 3.0
+    with pytest.raises(ZeroDivisionError):
+        vg.grad(lambda x, rate: x / (1.0 / rate))(1.0, 0.0)

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec
 from ..adoption import adopted_callable
 from . import transforms
 from .arguments import Argnums, checked_argnums
-from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors
+from .numpy_results import PLAIN, arrays_as_tensors, as_given, as_inputs, holds_tensors, partial_inputs
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -324,8 +324,9 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
     """Return the derivative that a transform computes of a function, for tensors and for arrays."""
     function = _function(f, adopt)
     derivative = transform(function, *options)
-    # Compiled functions take arrays as they are.
-    prepared: Function = tuple if hasattr(function, "__viewgrad_gradients__") else as_inputs
+    argnums = options[0]
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    is_compiled = hasattr(function, "__viewgrad_gradients__")  # then it takes arrays as they are
     over_arrays = getattr(derivative, "over_arrays", None)
 
     @functools.wraps(derivative)  # copies the attributes that mark compiled functions, too
@@ -334,7 +335,8 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
             known = over_arrays(args)
             if known is not None:
                 return known
-        found = derivative(*prepared(args), **(as_inputs(kwargs) if kwargs else kwargs))
+        given = args if is_compiled else partial_inputs(args, numbers)
+        found = derivative(*given, **(arrays_as_tensors(kwargs) if kwargs else kwargs))
         return found if holds_tensors((args, kwargs)) else as_given(found, ())
 
     return transformed

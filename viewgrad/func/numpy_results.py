@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,20 @@ def as_inputs(tree: Any) -> Any:
     A number must become a scalar: `x += 1` then binds a new scalar, and other names keep the old one.
     """
     return map_leaves(_as_input, tree)
+
+
+def partial_inputs(args: tuple[Any, ...], numbers: Collection[int]) -> tuple[Any, ...]:
+    """Return the arguments of a function that is differentiated with respect to some of them.
+
+    Numbers among the others stay as they are, so that they do not determine dtypes: `0.5 * x` of float32 is float32.
+
+    Arguments:
+        args: the arguments.
+        numbers: the positions of those that are differentiated.
+    """
+    count = len(args)
+    wanted = {number + count if number < 0 else number for number in numbers}
+    return tuple([as_inputs(arg) if number in wanted else arrays_as_tensors(arg) for number, arg in enumerate(args)])
 
 
 def arrays_as_tensors(tree: Any) -> Any:

@@ -42,19 +42,18 @@ def read_tangents(
     """
     if rule is None:
         return None
-    outputs = tuple(output for output in signature.outputs if output not in nondifferentiable)
+    outputs = named = tuple(output for output in signature.outputs if output not in nondifferentiable)
     if not isinstance(rule, str):
         _check_outputs(signature, rule, outputs)
-        automatic = next((text for text in rule.values() if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR)), None)
-        if automatic is None:
-            read = [
-                _explicit(signature, differentiable, text, names, inplace) for names, text in _outputs_of(rule)
-            ]
+        parts = _outputs_of(rule)
+        automatic = [part for part in parts if part[1].strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR)]
+        if not automatic:
+            read = [_explicit(signature, differentiable, text, names, inplace) for names, text in parts]
             listed = "; ".join(f"{key}: {text}" for key, text in rule.items())
             return Tangents(signature, differentiable, read, compile, listed)
-        rule = automatic  # the only one, for the only output
+        named, rule = automatic[0]  # the only one, for the only output; otherwise the error names its outputs
     text = rule.strip()
-    place = Place(signature.name, rule, outputs, KIND)
+    place = Place(signature.name, rule, named, KIND)
     if text == AUTO_ELEMENTWISE:
         if len(differentiable) != 1 or len(outputs) != 1:
             raise _too_many(text, differentiable, outputs, place)
