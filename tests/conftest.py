@@ -187,9 +187,9 @@ def frequent_switches() -> Iterator[None]:
 @pytest.fixture
 def uncompiled_kernels(monkeypatch):
     """Run the kernels of the source compiler in Python, for which a write beyond an array is an error."""
-    from viewgrad.compiler.source import build
+    from viewgrad.compiler.source import load
 
-    caches = build._compiled, build.native_functions
+    caches = load._compiled, load.native_functions
     monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
     for each in caches:
         each.cache_clear()
