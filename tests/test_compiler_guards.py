@@ -475,7 +475,7 @@ def test_modes_that_intercept_operators_see_them():
 
 
 def test_executors_by_name():
-    with pytest.raises(ValueError, match="no executor 'fast'"):
+    with pytest.raises(ValueError, match="must be 'python' or 'numba', not 'fast'"):
         vg.compile(grown, executor="fast")
 
 

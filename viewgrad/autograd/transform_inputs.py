@@ -315,12 +315,12 @@ def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
     shape = (*output.shape, *array.shape)
     if output.dtype.kind != "c":
         return _concatenate(rows, shape, array.dtype)
-    straight = _concatenate(rows[::2], shape, array.dtype)
-    turned = _concatenate(rows[1::2], shape, array.dtype)
+    along_real = _concatenate(rows[::2], shape, array.dtype)
+    along_imaginary = _concatenate(rows[1::2], shape, array.dtype)
     if array.dtype.kind != "c":
-        return straight + 1j * turned
-    _require_holomorphic(straight, turned)
-    conjugated: Tensor = ((straight - 1j * turned) / 2).conj()
+        return along_real + 1j * along_imaginary
+    _require_holomorphic(along_real, along_imaginary)
+    conjugated: Tensor = ((along_real - 1j * along_imaginary) / 2).conj()
     return conjugated
 
 
@@ -344,12 +344,12 @@ def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Ten
     shape = (*output.shape, *array.shape)
     if array.dtype.kind != "c":
         return _concatenate(columns, shape, output.dtype, last=True)
-    straight = _concatenate(columns[::2], shape, output.dtype, last=True)
-    turned = _concatenate(columns[1::2], shape, output.dtype, last=True)
+    along_real = _concatenate(columns[::2], shape, output.dtype, last=True)
+    along_imaginary = _concatenate(columns[1::2], shape, output.dtype, last=True)
     if output.dtype.kind != "c":
-        return straight + 1j * turned
-    _require_holomorphic(straight, turned)
-    return (straight - 1j * turned) / 2
+        return along_real + 1j * along_imaginary
+    _require_holomorphic(along_real, along_imaginary)
+    return (along_real - 1j * along_imaginary) / 2
 
 
 def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
@@ -362,9 +362,9 @@ def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtyp
     return from_array(np.stack([part._array for part in parts], -1 if last else 0).reshape(shape))
 
 
-def _require_holomorphic(straight: Tensor, turned: Tensor) -> None:
+def _require_holomorphic(along_real: Tensor, along_imaginary: Tensor) -> None:
     """Refuse a complex derivative that does not exist, given those along 1 and along i (or of cotangents 1 and i)."""
-    a, b = straight._array, turned._array
+    a, b = along_real._array, along_imaginary._array
     tolerance = np.finfo(a.dtype).eps ** ROUNDING * max(np.abs(a).max(initial=0), np.abs(b).max(initial=0))
     if not (np.abs(a + 1j * b) <= 2 * tolerance).all():
         raise DifferentiabilityError(
@@ -411,8 +411,8 @@ def the_real_number(outputs: Sequence[Tensor], name: str, advice: str) -> Tensor
         advice: the alternative for other outputs.
     """
     if len(outputs) != 1 or outputs[0].size != 1 or outputs[0].dtype.kind != "f":
-        told = " and ".join(f"a tensor of shape {output.shape} and dtype {output.dtype}" for output in outputs)
+        outputs_text = " and ".join(f"a tensor of shape {output.shape} and dtype {output.dtype}" for output in outputs)
         raise DifferentiabilityError(
-            f"{name} needs a function that returns one real number, not {told or 'nothing'}; {advice}"
+            f"{name} needs a function that returns one real number, not {outputs_text or 'nothing'}; {advice}"
         )
     return outputs[0]

@@ -115,8 +115,9 @@ def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | 
     if inner >= WORTH * size(rows[positions[0] : end]):
         return None
     before, after = [_with_choices_of(part, known) for part in (rows[: positions[0]], rows[end:])]
-    here = (_loop(made[0], len(kinds), known) if len(made) == 1 else None) or IrregularIteration(np.array(kinds), made)
-    return before[0] + inner + after[0], [*before[1], here, *after[1]]
+    regular = _loop(made[0], len(kinds), known) if len(made) == 1 else None
+    middle = regular or IrregularIteration(np.array(kinds), made)
+    return before[0] + inner + after[0], [*before[1], middle, *after[1]]
 
 
 def _loop(body: Body, count: int, known: Structures) -> Loop | None:

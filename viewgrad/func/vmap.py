@@ -158,8 +158,8 @@ class _Batch:
         if not lengths:
             raise ValueError("vmap: no argument has an axis of examples; in_axes names at least one")
         if len(lengths) > 1:
-            told = " and ".join(f"{length} (shape {shape})" for length, shape in lengths.items())
-            raise ValueError(f"vmap: the mapped axes have different lengths: {told}")
+            lengths_text = " and ".join(f"{length} (shape {shape})" for length, shape in lengths.items())
+            raise ValueError(f"vmap: the mapped axes have different lengths: {lengths_text}")
         count = next(iter(lengths))
         if not count:
             raise ValueError("vmap: the batch is empty, so the shape of a result is not known")

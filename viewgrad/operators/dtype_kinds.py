@@ -103,8 +103,8 @@ def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None
     inputs = [name for name in operator.differentiable if _is_inexact(arguments.get(name))]
     for name in inputs:
         verdicts = [_verdict(operator, _moved(arguments, inputs, rng), name, rng) for _ in range(POINTS)]
-        told = [verdict for verdict in verdicts if verdict is not None]
-        if told and sum(told) * 2 > len(told):
+        known = [verdict for verdict in verdicts if verdict is not None]
+        if known and sum(known) * 2 > len(known):
             return next(formula for formula in operator.formulas if name in formula.inputs)
     return None
 

@@ -71,8 +71,8 @@ class Drawer:
         source = self._name(value if value.node.kind == "param" else value.node)
         return f'{indent}{source} -> {to} [label="{value.type}"]'
 
-    def _name(self, thing: Node | Value) -> str:
-        return self.names.setdefault(thing, f"n{len(self.names)}")
+    def _name(self, item: Node | Value) -> str:
+        return self.names.setdefault(item, f"n{len(self.names)}")
 
 
 Graph.to_dot = to_dot  # type: ignore[method-assign,assignment]

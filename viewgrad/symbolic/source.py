@@ -253,14 +253,14 @@ class Writer:
                 self.environment[given] = value.node.attributes[0].array
         return found
 
-    def _name_in_environment(self, prefix: str, thing: Any) -> str:
+    def _name_in_environment(self, prefix: str, obj: Any) -> str:
         """Return a name for an object that the source takes from its environment."""
         name = prefix = re.sub(r"\W", "_", prefix)
         number = 2
-        while self.environment.get(name, thing) is not thing:
+        while self.environment.get(name, obj) is not obj:
             name = f"{prefix}_{number}"
             number += 1
-        self.environment[name] = thing
+        self.environment[name] = obj
         self.used_names.add(name)
         return name
 

@@ -186,12 +186,12 @@ def _floats(kind: type) -> Taker:
 def _simple(value: Any) -> Taker:
     kind = type(value)
     is_leaf = isinstance(value, LEAF_TYPES)
-    told = repr(value)
+    text = repr(value)
 
     def take(given: Any, leaves: list[Any]) -> bool:
         if is_leaf:
             leaves.append(given)
-        return type(given) is kind and (given is value or repr(given) == told)
+        return type(given) is kind and (given is value or repr(given) == text)
 
     return take
 

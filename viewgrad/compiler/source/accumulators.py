@@ -15,7 +15,8 @@ import attrs
 
 from . import ir
 from .definitions import Definitions
-from .dependence import Affine, affine, combined, has_solution
+from .dependence import Affine, affine, combined, has_solution, within
+from .parallel_loops import root_of
 from .value_types import BOOL, FLOAT, Arr, Num
 
 
@@ -55,7 +56,7 @@ class _Accumulators:
 
     def with_sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[ir.Block, Any, ir.Block]:
         """Return what starts the sums of a loop, the loop, and what adds the sums to their cells."""
-        inside = {name for stmt in ir.statements([loop]) for name in ir.assigned(stmt)}
+        inside = ir.bound_in([loop])
         cells: dict[Any, list[Any]] = {}
         for stmt in ir.statements(loop.body):
             if isinstance(stmt, ir.Set) and stmt.op and self.is_fixed_cell(stmt, inside):
@@ -83,8 +84,7 @@ class _Accumulators:
         """Return a loop in which the terms that it adds to a scalar adjoint may be reordered."""
         found: dict[str, list[ir.Let] | None] = {}
         for stmt in ir.statements([loop]):
-            names = {node.name for expr in ir.expressions_of(stmt) for node in ir.nodes(expr)
-                     if isinstance(node, ir.Var)}
+            names = {node.name for node in ir.nodes_of(stmt) if isinstance(node, ir.Var)}
             if isinstance(stmt, ir.Let) and self.is_sum(stmt):
                 known = found.setdefault(stmt.name, [])
                 if known is not None:
@@ -103,7 +103,7 @@ class _Accumulators:
     def is_sum(self, stmt: ir.Let) -> bool:
         """Return whether a statement adds a term to the adjoint of a real number, and the term does not contain it."""
         value = stmt.value
-        if not stmt.name.endswith("_bar") or not isinstance(value, ir.Op) or value.name not in ("add", self.add):
+        if not ir.is_bar(stmt.name) or not isinstance(value, ir.Op) or value.name not in ("add", self.add):
             return False
         own, term = value.args
         return value.kind == FLOAT and isinstance(own, ir.Var) and own.name == stmt.name and not any(
@@ -111,24 +111,22 @@ class _Accumulators:
 
     def is_fixed_cell(self, stmt: ir.Set, inside: set[str]) -> bool:
         """Return whether an addition has the same target in all iterations, an element of an array of adjoints."""
-        if not stmt.base.name.endswith("_bar") or stmt.base.name in inside:
+        if not ir.is_bar(stmt.base.name) or stmt.base.name in inside:
             return False
         if any(isinstance(each, ir.Slice) or not isinstance(getattr(each, "kind", None), Num) for each in stmt.index):
             return False
         return not any(isinstance(node, ir.Get) or (isinstance(node, ir.Var) and node.name in inside)
                        for each in stmt.index for node in ir.nodes(each))
 
-    def may_meet(
-        self, name: str, index: tuple[Any, ...], access: _Access, inside: set[str]
-    ) -> bool:
+    def may_meet(self, name: str, index: tuple[Any, ...], access: _Access, inside: set[str]) -> bool:
         """Return whether an access in a loop may be one of a cell that stays the same in it."""
-        if self.root(access.name) != self.root(name):
+        if root_of(access.name, self.roots) != root_of(name, self.roots):
             return False
         if access.name != name or access.index is None or len(access.index) != len(index):
             return True
         counters = {loop.name for loop in access.loops if isinstance(loop, ir.For)}
 
-        def known(each: str) -> bool:
+        def is_fixed(each: str) -> bool:
             return each in counters or each not in inside
 
         meaning = self.definitions.meaning
@@ -136,24 +134,14 @@ class _Accumulators:
         for one, other in zip(index, access.index):
             if isinstance(other, ir.Slice) or not isinstance(getattr(other, "kind", None), Num):
                 continue
-            first, second = affine(one, known, meaning), affine(other, known, meaning)
+            first, second = affine(one, is_fixed, meaning), affine(other, is_fixed, meaning)
             if first is not None and second is not None:
                 equalities.append(combined(first, second, -1))
         bounds: list[Affine] = []
         for loop in access.loops:
             if isinstance(loop, ir.For):
-                low, high = affine(loop.low, known, meaning), affine(loop.high, known, meaning)
-                here: Affine = {loop.name: 1}
-                if low is not None:
-                    bounds.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
-                if high is not None:
-                    rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
-                    bounds.append(combined(rest, {"": 1}, -1))
+                bounds += within(loop, "", lambda expr: affine(expr, is_fixed, meaning))
         return has_solution(equalities, bounds)
-
-    def root(self, name: str) -> str:
-        own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
-        return self.roots.get(own, own) + mark
 
 
 @attrs.frozen(eq=False)

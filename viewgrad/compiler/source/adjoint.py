@@ -300,8 +300,7 @@ class Reversal(TapeAnalysis):
             return [*pops, *reverse]
         # Operands are read as they were: an array that is rebound from itself must be found again first.
         names = set(ir.assigned(stmt))
-        reads = {each.name for inner in ir.statements(reverse) for expr in ir.expressions_of(inner)
-                 for each in ir.nodes(expr) if isinstance(each, ir.Var)}
+        reads = set(ir.variables_in(reverse))
         if not names & reads and not {ir.bar(name) for name in names if self._adds_to(reverse, name)}:
             return [*pops, *reverse, *back]
         saved: ir.Block = []

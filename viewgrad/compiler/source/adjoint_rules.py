@@ -59,8 +59,7 @@ def _without_first_sum(block: ir.Block, name: str) -> ir.Block:
     zero = next((stmt for stmt in block if isinstance(stmt, ir.Let) and stmt.name == name and stmt.value is ZERO), None)
     later = block[block.index(zero) + 1 :] if zero is not None else []
     for number, stmt in enumerate(later):
-        if not any(name == node.name for each in ir.statements([stmt]) for expr in ir.expressions_of(each)
-                   for node in ir.nodes(expr) if isinstance(node, ir.Var)) and name not in ir.assigned(stmt):
+        if name not in ir.variables_in([stmt]) and name not in ir.assigned(stmt):
             continue
         value = stmt.value if isinstance(stmt, ir.Let) and stmt.name == name else None
         if isinstance(value, ir.Op) and value.name == "add" and value.args[0] == ir.Var(name, value.kind) and not any(

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, expressions_of, nodes, statements
+from .ir import Block, Call, For, Get, If, Let, Set, Var, While, assigned, nodes_of, statements
 from .value_types import Arr
 
 Origins = dict[str, frozenset[Any]]
@@ -198,8 +198,7 @@ def _copied_variable(stmt: Any) -> Var | None:
 
 def _arrays_of(stmt: Any) -> set[str]:
     """Return the arrays that a statement reads or writes."""
-    names = {node.name for expr in expressions_of(stmt) for node in nodes(expr)
-             if isinstance(node, Var) and isinstance(node.kind, Arr)}
+    names = {node.name for node in nodes_of(stmt) if isinstance(node, Var) and isinstance(node.kind, Arr)}
     return names | {stmt.base.name} if isinstance(stmt, Set) else names
 
 

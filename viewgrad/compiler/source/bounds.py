@@ -48,21 +48,21 @@ class _Bounds:
             if isinstance(stmt, ir.For):
                 low, high = self.expr(stmt.low, loops, always), self.expr(stmt.high, loops, always)
                 self.checks.append({})
-                self.changed.append({name for each in ir.statements(stmt.body) for name in ir.assigned(each)})
+                self.changed.append(ir.bound_in(stmt.body))
                 body = self.block(stmt.body, (*loops, stmt), stmt.stop is None and abs(stmt.step) == 1)
                 checks = self.checks.pop()
                 self.changed.pop()
                 new = attrs.evolve(stmt, low=low, high=high, body=body)
-                here: Any = None
+                condition: Any = None
                 for key, test in checks.items():
                     if not (always and self.lift(key, test, loops)):
-                        here = test if here is None else ir.Lazy("and", (here, test), BOOL)
-                if here is not None:
-                    found.append(ir.Check(here, stmt.line, of_index=True))
+                        condition = test if condition is None else ir.Lazy("and", (condition, test), BOOL)
+                if condition is not None:
+                    found.append(ir.Check(condition, stmt.line, of_index=True))
                 found.append(new)
             elif isinstance(stmt, ir.While):
                 self.checks.append({})
-                self.changed.append({name for each in ir.statements(stmt.body) for name in ir.assigned(each)})
+                self.changed.append(ir.bound_in(stmt.body))
                 test = self.expr(stmt.test, (*loops, stmt), False)
                 body = self.block(stmt.body, (*loops, stmt), False)
                 self.checks.pop()

@@ -144,21 +144,25 @@ def build(
     writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf, roots, cells)
     bounded: Any = None
     reports: dict[str, str] = {}
-    ends = [names[number] for number in mutated]
+    mutated_names = [names[number] for number in mutated]
     if wanted:
-        made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps,
-                       is_segmented, "plus" if executor == "numba" else "add", preaccumulates=executor == "numba")
-        asked = [names[n] for n in wanted if names[n] in made.active]
-        forward, backward = optimized(made.forward, False), optimized(made.backward, True)
-        written = writer.program(names, forward, results, backward, made.active, made.numbers, asked, ends)
-        active, notes = made.active, made.notes
+        reverse = adjoint(
+            body, kinds, [names[n] for n in wanted], [*results, *mutated_names], fresh, definitions, wraps,
+            is_segmented, "plus" if executor == "numba" else "add", preaccumulates=executor == "numba",
+        )
+        differentiated = [names[n] for n in wanted if names[n] in reverse.active]
+        forward, backward = optimized(reverse.forward, False), optimized(reverse.backward, True)
+        written = writer.program(
+            names, forward, results, backward, reverse.active, reverse.numbers, differentiated, mutated_names
+        )
+        active, notes = reverse.active, reverse.notes
         text = program_text(forward) + "\n-- backwards\n" + program_text(backward)
-        numbers = [n for n in wanted if names[n] in made.active]
-        if not is_segmented and _has_taped_loops(made.forward):
+        numbers = [n for n in wanted if names[n] in reverse.active]
+        if not is_segmented and _has_taped_loops(reverse.forward):
             bounded = functools.cache(functools.partial(build, source, wanted, executor, wraps, lowers, limit, True))
     else:
         body = optimized(body, False)
-        written = writer.program(names, body, results, written=ends)
+        written = writer.program(names, body, results, written=mutated_names)
         active, notes, numbers, text = set(), [], [], program_text(body)
     second = functools.cache(functools.partial(_second, source, numbers, executor, wraps, lowers, limit))
     run, careful = load(written, executor, {"tape_limit": limit, "reports": reports})

@@ -49,9 +49,9 @@ def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], 
         meaning: gives what a variable or a length is defined as, or None.
     """
     if meaning is not None and isinstance(expr, (Var, Dim)):
-        meant = meaning(expr)
-        if meant is not None:
-            found = affine(meant, is_fixed, meaning)
+        definition = meaning(expr)
+        if definition is not None:
+            found = affine(definition, is_fixed, meaning)
             if found is not None:
                 return found
     if isinstance(expr, Const) and type(expr.value) is int:
@@ -163,13 +163,13 @@ def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
 def within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Affine]:
     """Return the forms that are at least 0 inside a loop, whose variable is marked by a tag."""
     found = []
-    here: Affine = {f"{loop.name}{tag}": 1}
+    counter: Affine = {f"{loop.name}{tag}": 1}
     one: Affine = {"": 1}
     low, high = form(loop.low), form(loop.high)
     if low is not None:
-        found.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
+        found.append(combined(counter, low, -1) if loop.step > 0 else combined(low, counter, -1))
     if high is not None:
-        rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
+        rest = combined(high, counter, -1) if loop.step > 0 else combined(counter, high, -1)
         found.append(combined(rest, one, -1))
     return found
 

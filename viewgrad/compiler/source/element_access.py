@@ -67,7 +67,7 @@ class ElementAccess:
         self.fresh = fresh
         self.loop = block[position]
         self.earlier, self.later = block[:position], block[position + 1 :]
-        self.bound_inside = {name for stmt in ir.statements([self.loop]) for name in ir.assigned(stmt)}
+        self.bound_inside = ir.bound_in([self.loop])
         self.out: ir.Block = []
         self.views: dict[str, Part] = {}
         self.in_place: set[str] = set()

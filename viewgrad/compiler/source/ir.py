@@ -498,6 +498,20 @@ def expressions_of(stmt: Any) -> Iterator[Any]:
         yield from stmt.grads
 
 
+def nodes_of(stmt: Any) -> Iterator[Any]:
+    """Yield the expressions that a statement reads itself, and all their subexpressions."""
+    for expr in expressions_of(stmt):
+        yield from nodes(expr)
+
+
+def variables_in(block: Block) -> Iterator[str]:
+    """Yield the variables that the expressions of a block read, each as often as it occurs."""
+    for stmt in statements(block):
+        for node in nodes_of(stmt):
+            if isinstance(node, Var):
+                yield node.name
+
+
 def assigned(stmt: Any) -> tuple[str, ...]:
     """Return the variables that a statement binds itself."""
     if isinstance(stmt, Let):
@@ -513,6 +527,11 @@ def assigned(stmt: Any) -> tuple[str, ...]:
     if isinstance(stmt, Pop) and isinstance(stmt.target, Var):
         return (stmt.target.name,)
     return ()
+
+
+def bound_in(block: Block) -> set[str]:
+    """Return the variables that a block binds."""
+    return {name for stmt in statements(block) for name in assigned(stmt)}
 
 
 def place_kind(base: Var, index: Sequence[Any]) -> Kind:
@@ -531,6 +550,11 @@ def get(base: Var, index: tuple[Any, ...]) -> Get:
 def bar(name: str) -> str:
     """Return the name of the adjoint of a variable."""
     return f"{name}_bar"
+
+
+def is_bar(name: str) -> bool:
+    """Return whether a variable is an adjoint."""
+    return name.endswith("_bar")
 
 
 def is_number(expr: Any) -> bool:

@@ -13,8 +13,7 @@ from .value_types import Arr
 
 def expand_outer_products(block: ir.Block) -> ir.Block:
     """Return the statements with outer products that only the next statement reads as a part of its expression."""
-    counts = Counter(node.name for stmt in ir.statements(block) for expr in ir.expressions_of(stmt)
-                     for node in ir.nodes(expr) if isinstance(node, ir.Var))
+    counts = Counter(ir.variables_in(block))
     return _rewritten(block, counts)
 
 

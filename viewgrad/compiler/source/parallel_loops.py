@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from .ir import For, Get, Let, Op, Set, Var, expressions_of, nodes
+from .ir import For, Get, Let, Op, Set, Var, is_bar, nodes_of
 from .liveness import read_before_bound, reads_of
 
 
 def root_of(name: str, roots: Mapping[str, str]) -> str:
     """Return the representative of the variables that share memory with one, or with its adjoint."""
-    own, mark = (name[:-4], "_bar") if name.endswith("_bar") else (name, "")
+    own, mark = (name[:-4], "_bar") if is_bar(name) else (name, "")
     return roots.get(own, own) + mark
 
 
@@ -37,6 +37,6 @@ def is_parallel(loop: For, roots: Mapping[str, str]) -> bool:
         if any(reads[name] > (isinstance(stmt, Let) and stmt.name == name) for name in sums):
             return False
         if any(isinstance(node, Get) and root_of(node.base.name, roots) in written
-               for expr in expressions_of(stmt) for node in nodes(expr)):
+               for node in nodes_of(stmt)):
             return False
     return True

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from . import ir
-from .dependence import Affine, affine, combined, has_solution
+from .dependence import Affine, affine, combined, has_solution, within
 from .parallel_loops import is_parallel, root_of
 from .value_types import BOOL, FLOAT, INT, Arr, Num
 
@@ -138,7 +138,7 @@ class _Replacement:
 
     def groups(self, loop: ir.For, loops: tuple[Any, ...]) -> Iterator[tuple[list[_Cell], Offset]]:
         """Yield groups of elements that no other access in the loop overlaps, and how far they move per iteration."""
-        changed = {name for stmt in ir.statements(loop.body) for name in ir.assigned(stmt)} | {loop.name}
+        changed = ir.bound_in(loop.body) | {loop.name}
         inner = {id(stmt) for each in ir.statements(loop.body) if isinstance(each, (ir.For, ir.While))
                  for stmt in ir.statements([each])}
 
@@ -205,16 +205,9 @@ class _Replacement:
         equalities = [combined(form(*one, axis, "'"), form(*other, axis, '"'), -1) for axis in range(len(one[0]))]
         bounds: list[Affine] = []
         for each in (*loops, loop):
-            if not isinstance(each, ir.For):
-                continue
-            low, high = affine(each.low, is_fixed), affine(each.high, is_fixed)
-            for tag in ("'", '"') if each is loop else ("",):
-                here: Affine = {each.name + tag: 1}
-                if low is not None:
-                    bounds.append(combined(here, low, -1) if each.step > 0 else combined(low, here, -1))
-                if high is not None:
-                    rest = combined(high, here, -1) if each.step > 0 else combined(here, high, -1)
-                    bounds.append(combined(rest, {"": 1}, -1))
+            if isinstance(each, ir.For):
+                for tag in ("'", '"') if each is loop else ("",):
+                    bounds += within(each, tag, lambda expr: affine(expr, is_fixed))
         return has_solution(equalities, bounds)
 
     def root(self, name: str) -> str:

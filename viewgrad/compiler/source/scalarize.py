@@ -56,9 +56,9 @@ def _has_arrays(loop: Any) -> bool:
                                          for each in stmt.index):
             return True
         if any(isinstance(getattr(node, "kind", None), Arr) and not isinstance(node, ir.Var)
-               for expr in ir.expressions_of(stmt) for node in ir.nodes(expr)):
+               for node in ir.nodes_of(stmt)):
             return True
-        if any(isinstance(node, ir.Call) for expr in ir.expressions_of(stmt) for node in ir.nodes(expr)):
+        if any(isinstance(node, ir.Call) for node in ir.nodes_of(stmt)):
             return True
         if isinstance(stmt, ir.Let) and isinstance(stmt.value.kind, Arr):
             return True
@@ -78,7 +78,7 @@ class _Lowering(ElementLoops):
                         continue
                     checked.append(new.test)
                 else:
-                    names = {name for each in ir.statements([new]) for name in ir.assigned(each)}
+                    names = ir.bound_in([new])
                     checked = [test for test in checked if names.isdisjoint(_names_in(test))]
                 found.append(new)
         return found
@@ -141,7 +141,7 @@ class _Lowering(ElementLoops):
         """Replace a view by an index into its base."""
         if len(self.lets[stmt.name]) != 1 or any(
             isinstance(node, ir.Var) and node.name == stmt.name
-            for later in ir.statements(self.later) for expr in ir.expressions_of(later) for node in ir.nodes(expr)
+            for later in ir.statements(self.later) for node in ir.nodes_of(later)
         ):
             raise NotLowered
         counters = {each.name for each in ir.statements([self.loop]) if isinstance(each, ir.For)}

@@ -21,8 +21,7 @@ def fuse_sums(block: ir.Block, outside: Collection[str]) -> ir.Block:
         block: the program.
         outside: the variables that hold results.
     """
-    reads = Counter(node.name for stmt in ir.statements(block) for expr in ir.expressions_of(stmt)
-                    for node in ir.nodes(expr) if isinstance(node, ir.Var))
+    reads = Counter(ir.variables_in(block))
     bound = Counter(name for stmt in ir.statements(block) for name in ir.assigned(stmt))
     found: ir.Block = []
     for stmt in block:

@@ -129,7 +129,7 @@ class TapeAnalysis:
 
         def look(expr: Any) -> None:
             if isinstance(expr, ir.Get):
-                if not expr.base.name.endswith("_bar"):
+                if not ir.is_bar(expr.base.name):
                     arrays.append(expr)
                 for item in expr.index:
                     for part in (item.low, item.high, item.step) if hasattr(item, "low") else (item,):
@@ -140,7 +140,7 @@ class TapeAnalysis:
                 return
             if isinstance(expr, ir.Var):
                 if isinstance(expr.kind, Arr):
-                    if not expr.name.endswith("_bar"):
+                    if not ir.is_bar(expr.name):
                         arrays.append(expr)
                 else:
                     numbers.add(expr.name)
@@ -166,7 +166,7 @@ class TapeAnalysis:
             exprs.append(ir.Get(ir.Var("_bar", stmt.base.kind), stmt.index, stmt.base.kind))
         numbers, arrays = self._reads_of(iter(exprs))
         made = {name for each in (*ir.statements(found), *self.firsts.get(id(stmt), ())) for name in ir.assigned(each)}
-        numbers = {name for name in numbers if name not in made and not name.endswith("_bar")}
+        numbers = {name for name in numbers if name not in made and not ir.is_bar(name)}
         arrays = [each for each in arrays if (each.base.name if isinstance(each, ir.Get) else each.name) not in made]
         return numbers, arrays
 

@@ -110,6 +110,6 @@ def _array_of(value: Any) -> Any:
 def _seed(output: Any) -> Array:
     """Return a seed with distinct elements, since equal ones may cancel in a sum."""
     numbers = np.arange(output.size)
-    turned = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
-    seed: Array = np.asarray(1.0 + 0.5 * np.sin(numbers) + turned, output.dtype).reshape(output.shape)
+    imaginary = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
+    seed: Array = np.asarray(1.0 + 0.5 * np.sin(numbers) + imaginary, output.dtype).reshape(output.shape)
     return seed

@@ -144,7 +144,7 @@ class Writer(ExpressionWriter):
             for stmt in ir.statements(forward))
         head.append(f"    tape = {'Tape(tape_limit)' if counts else '[]'}")
         arrays = sorted(name for name in bound if isinstance(self.kinds.get(name), Arr) and not _is_first(name, forward)
-                        and name in _bound_in(forward))
+                        and name in ir.bound_in(forward))
         if arrays:
             head.append(f"    {' = '.join(arrays)} = None")
         scalars = sorted(name for name in _first_in_loops(forward, self.kinds) if name not in inputs)
@@ -157,7 +157,7 @@ class Writer(ExpressionWriter):
                  for name in inputs if name in (*wanted, *active) and isinstance(self.kinds[name], Arr)]
         seeds = [f"seed{number}" for number in range(len(results) + len(written))]
         inner = [f"    def pullback({', '.join(seeds)}):"]
-        outer = sorted((bound & _bound_in(backward) & (_bound_in(forward) | set(arrays))) | (
+        outer = sorted((bound & ir.bound_in(backward) & (ir.bound_in(forward) | set(arrays))) | (
             {"nf", "ni"} if tape else set()))
         counters = {stmt.name for block in self.everything for stmt in ir.statements(block) if isinstance(stmt, ir.For)}
         outer = [name for name in outer if name not in inputs and name not in counters]
@@ -232,8 +232,10 @@ class Writer(ExpressionWriter):
         parameters = sorted({each for each in free if each in self.kinds and each not in bound} | first)
         pushes = any(isinstance(stmt, ir.Push) for stmt in ir.statements(stmts))
         pops = any(isinstance(stmt, ir.Pop) for stmt in ir.statements(stmts))
-        dims = sorted({(node.base.name, node.axis) for stmt in ir.statements(stmts) for expr in ir.expressions_of(stmt)
-                       for node in ir.nodes(expr) if isinstance(node, ir.Dim)})
+        dims = sorted({
+            (node.base.name, node.axis)
+            for stmt in ir.statements(stmts) for node in ir.nodes_of(stmt) if isinstance(node, ir.Dim)
+        })
         before = self.lines, self.in_kernel, self.noted
         self.lines, self.in_kernel, self.noted, self.is_covered = [], True, 0, False
         tape_names = ["floats", "integers", "nf", "ni"] if self.native else ["tape"]
@@ -252,7 +254,7 @@ class Writer(ExpressionWriter):
         args = []
         for each in parameters:
             kind = self.kinds[each]
-            args.append(f"float({each})" if isinstance(kind, Num) and kind.dtype in "df" and not each.endswith("_bar")
+            args.append(f"float({each})" if isinstance(kind, Num) and kind.dtype in "df" and not ir.is_bar(each)
                         else each)
         if self.native:
             call = f"{name}({', '.join(args + (tape_names if uses_tape else []))})"
@@ -429,7 +431,7 @@ class Writer(ExpressionWriter):
     def on_SegmentedBack(self, stmt: ir.SegmentedBack, indent: str) -> None:
         low = None if stmt.loop.low is None else self.text(stmt.loop.low)
         body = self.nested(stmt.body, indent)
-        known = self.adjoints | _bound_in(self.everything[0])
+        known = self.adjoints | ir.bound_in(self.everything[0])
         names = [name for name in self.bound_in(stmt.body) if name in known]
         self.lines += backwards_text(stmt.loop, indent, low, body, names, self.has_stacks)
 
@@ -445,7 +447,7 @@ class Writer(ExpressionWriter):
     def bound_in(self, block: ir.Block) -> list[str]:
         """Return the variables that a block binds, those of loops aside."""
         counters = {stmt.name for stmt in ir.statements(block) if isinstance(stmt, ir.For)}
-        return sorted(_bound_in(block) - counters)
+        return sorted(ir.bound_in(block) - counters)
 
     def on_If(self, stmt: ir.If, indent: str) -> None:
         inner = indent + "    "
@@ -553,10 +555,6 @@ def _may_push_in_loops(stmt: Any) -> bool:
     if isinstance(stmt, ir.If):
         return any(_may_push_in_loops(each) for block in ir.blocks_of(stmt) for each in block)
     return any(isinstance(each, ir.Push) for block in ir.blocks_of(stmt) for each in ir.statements(block))
-
-
-def _bound_in(block: ir.Block) -> set[str]:
-    return {name for stmt in ir.statements(block) for name in ir.assigned(stmt)}
 
 
 def _is_first(name: str, block: ir.Block) -> bool:

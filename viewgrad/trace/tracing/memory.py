@@ -238,10 +238,12 @@ class Memories:
             if tuple(dense) == row_strides(sizes):
                 # Dense but permuted: the dimensions of the base are in memory order.
                 steps = row_strides(shape)
-                turned = [array.strides[dim] < 0 and shape[dim] > 1 for dim in order]
-                strides = tuple([-steps[dim] if turn else steps[dim] for dim, turn in zip(order, turned)])
-                offset = sum((shape[dim] - 1) * steps[dim] for dim, turn in zip(order, turned) if turn)
-                memory.address += sum(array.strides[dim] * (shape[dim] - 1) for dim, turn in zip(order, turned) if turn)
+                is_negative = [array.strides[dim] < 0 and shape[dim] > 1 for dim in order]
+                strides = tuple([-steps[dim] if turn else steps[dim] for dim, turn in zip(order, is_negative)])
+                offset = sum((shape[dim] - 1) * steps[dim] for dim, turn in zip(order, is_negative) if turn)
+                memory.address += sum(
+                    array.strides[dim] * (shape[dim] - 1) for dim, turn in zip(order, is_negative) if turn
+                )
                 memory.shape = sizes
                 kind = TensorType.of(array.dtype, sizes, grad)
                 memory.value = self.emit("read", (value,), Window(sizes, strides, offset), (kind,))

@@ -39,11 +39,11 @@ class Existing:
         self.generators: list[Any] = []
         self._by_id: dict[int, weakref.ref[Any]] = {}
         visible = _objects()
-        for thing in (*visible, *_frozen.objects(visible)):
-            if type(thing) is Tensor:
-                self._add(thing)
-            elif type(thing) in GENERATORS:
-                self.generators.append(thing)
+        for obj in (*visible, *_frozen.objects(visible)):
+            if type(obj) is Tensor:
+                self._add(obj)
+            elif type(obj) in GENERATORS:
+                self.generators.append(obj)
 
     def _add(self, tensor: Tensor) -> None:
         try:
@@ -54,10 +54,10 @@ class Existing:
         if not isinstance(owner, np.generic):
             self._by_id.setdefault(id(owner), weakref.ref(owner))
 
-    def __contains__(self, thing: Any) -> bool:
+    def __contains__(self, obj: Any) -> bool:
         """Return whether a tensor, or an array that owns memory, existed before."""
-        found = self._by_id.get(id(thing))
-        return found is not None and found() is thing
+        found = self._by_id.get(id(obj))
+        return found is not None and found() is obj
 
 
 def _objects() -> list[Any]:
@@ -90,10 +90,10 @@ class _Frozen:
     def objects(self, visible: list[Any]) -> list[Any]:
         """Return the frozen objects that still exist, given the objects that the collector lists."""
         with self._lock:
-            if not any(thing is self._marker for thing in visible):
+            if not any(obj is self._marker for obj in visible):
                 found = _referred_to() if gc.get_freeze_count() else []  # counting frozen objects visits all of them
-                self._tensors = [weakref.ref(thing) for thing in found if type(thing) is Tensor]
-                self._generators = [thing for thing in found if type(thing) in GENERATORS]
+                self._tensors = [weakref.ref(obj) for obj in found if type(obj) is Tensor]
+                self._generators = [obj for obj in found if type(obj) in GENERATORS]
                 self._marker = _Marker()
             tensors = [reference() for reference in self._tensors]
             return [tensor for tensor in tensors if tensor is not None] + self._generators
@@ -110,11 +110,11 @@ def _referred_to() -> list[Any]:
     level: list[Any] = [sys.modules, *(value for frame in frames for value in frame.f_locals.values())]
     seen: dict[int, Any] = {}
     while level:
-        things = (vars(thing) if type(thing) is types.ModuleType else thing for thing in level)
-        unseen = {id(thing): thing for thing in filter(gc.is_tracked, things) if id(thing) not in seen}
+        containers = (vars(obj) if type(obj) is types.ModuleType else obj for obj in level)
+        unseen = {id(obj): obj for obj in filter(gc.is_tracked, containers) if id(obj) not in seen}
         seen.update(unseen)
         level = gc.get_referents(*unseen.values())
-    return [thing for thing in seen.values() if type(thing) in KINDS]
+    return [obj for obj in seen.values() if type(obj) in KINDS]
 
 
 def _callers(frame: types.FrameType | None) -> Iterator[types.FrameType]:

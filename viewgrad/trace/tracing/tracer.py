@@ -365,9 +365,9 @@ class Tracer:
         self.closures.append((tensor, value))
         return value
 
-    def _is_old(self, thing: Any) -> bool:
+    def _is_old(self, obj: Any) -> bool:
         """Return whether a tensor, or an array that owns memory, existed before."""
-        return self.existing is not None and thing in self.existing
+        return self.existing is not None and obj in self.existing
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
         """Return the memory of a tensor from outside whose value is an input."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, assigned, is_number, nodes, statements
+from ..ir import Block, Call, Const, Get, If, Lazy, Let, Op, Set, Var, bound_in, is_number, nodes, statements
 from ..library import BINARY_OPERATORS, COMPARISONS, UNARY_OPERATORS
 from ..objects import Fields
 from ..value_types import BOOL, INT, Arr, Num, joined, kind_of_operator
@@ -159,7 +159,7 @@ class ExpressionReader(NameReader):
         for number in reversed(range(len(values))):
             later = self.out.buffer[marks[number] :]
             if later:
-                names = {name for stmt in statements(later) for name in assigned(stmt)}
+                names = bound_in(later)
                 writes = any(isinstance(stmt, Set) for stmt in statements(later))
                 saved: Block = []
                 values[number] = self._settled(values[number], names, writes, saved)
@@ -342,8 +342,9 @@ class ExpressionReader(NameReader):
         name = self.out.fresh("test")
         self.out.kinds[name] = BOOL
         skipped = [Let(name, Const(not is_and, BOOL), self.out.line)]
-        asked = [*block, Let(name, test, self.out.line)]
-        self.out.emit(If(first, asked, skipped, self.out.line) if is_and else If(first, skipped, asked, self.out.line))
+        evaluated = [*block, Let(name, test, self.out.line)]
+        then, other = (evaluated, skipped) if is_and else (skipped, evaluated)
+        self.out.emit(If(first, then, other, self.out.line))
         return Var(name, BOOL)
 
     def of_Compare(self, scope: Scope, node: ast.Compare) -> Any:

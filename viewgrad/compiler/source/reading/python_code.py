@@ -327,8 +327,8 @@ def sorted_up(items: Any, key: Any) -> Any:
 
 def sorted_down(items: Any, key: Any) -> Any:
     """Implement `sorted` with `reverse=True`, which keeps the order of equals."""
-    turned = sorted_up(backwards(items, None, None), key)
-    return backwards(turned, None, None)
+    ascending = sorted_up(backwards(items, None, None), key)
+    return backwards(ascending, None, None)
 
 
 # -- heaps -------------------------------------------------------------------------------------------------------------

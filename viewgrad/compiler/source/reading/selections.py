@@ -121,18 +121,18 @@ class SelectionReader(ComprehensionReader):
 
     def sorted_items(self, scope: Scope, args: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """Read `sorted`."""
-        turned, key = keywords.get("reverse", Static(False)), keywords.get("key", Static(None))
-        if set(keywords) - {"reverse", "key"} or len(args) != 1 or not isinstance(turned, Static):
+        is_reversed, key = keywords.get("reverse", Static(False)), keywords.get("key", Static(None))
+        if set(keywords) - {"reverse", "key"} or len(args) != 1 or not isinstance(is_reversed, Static):
             raise self.out.refused("sorted of these arguments is not supported", node)
         expr = as_expr(args[0])
         is_given = isinstance(args[0], (ListValue, Ref)) or expr is not None
         given = args[0] if is_given else self.list_of(scope, args[0], node)
         is_vector = expr is not None and expr.kind.ndim == 1
         if not is_none(key) or not (is_vector or vector_of(self.out, given) is not None):
-            order = python_code.sorted_down if turned.value else python_code.sorted_up
+            order = python_code.sorted_down if is_reversed.value else python_code.sorted_up
             return self.call_own(order, [given, Static(python_code.itself) if is_none(key) else key])
         array = array_of_list(self.out, given) if isinstance(given, (ListValue, Ref)) else given
         array = self.out.temporary(library(self.out, "numpy.sort", [array], {}), "ordered")
         step = Const(-1, INT)
-        part = self.out.temporary(get(array, (Slice(None, None, step),)), "ordered") if turned.value else array
+        part = self.out.temporary(get(array, (Slice(None, None, step),)), "ordered") if is_reversed.value else array
         return self.list_of(scope, part, node)

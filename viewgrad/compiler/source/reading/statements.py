@@ -361,9 +361,9 @@ class StatementReader(CallReader):
                 self.within(lambda: self.block(scope, stmt.orelse))
             raise
         after_then, scope.env = scope.env, dict(entry)
-        here, scope.present = scope.present, present | shown(stmt.test, False)
+        present_after, scope.present = scope.present, present | shown(stmt.test, False)
         other = self.within(lambda: self.block(scope, stmt.orelse))
-        scope.present &= here
+        scope.present &= present_after
         if always_raises(then):
             pass
         elif always_raises(other):

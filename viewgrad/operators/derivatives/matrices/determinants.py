@@ -99,10 +99,10 @@ def cofactor_change_forward(a: Any, direction: Any) -> Any:
         values = alternating(a.shape[-1]) * inner.sum((-2, -1)) + 0.0
         return of_finite(a, values, math.nan).astype(inner.dtype, copy=False)
     u, s, vh, sign = decomposed(a)
-    turned = adjoint(u) @ direction @ adjoint(vh)
+    rotated = adjoint(u) @ direction @ adjoint(vh)
     products = products_without(s, 2)
-    diagonal = np.diagonal(turned, 0, -2, -1)
-    inner = -products * turned.mT
+    diagonal = np.diagonal(rotated, 0, -2, -1)
+    inner = -products * rotated.mT
     steps = np.arange(s.shape[-1])
     inner[..., steps, steps] = (products * diagonal[..., None, :]).sum(axis=-1)
     return sign * (conjugated(u) @ inner @ conjugated(vh))

@@ -61,10 +61,10 @@ def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any,
 @formula_function
 def eig_tangents(tangent: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
     """Return the tangents of the eigenvalues and eigenvectors."""
-    turned = np.linalg.solve(vectors, tangent @ vectors)
-    of_vectors = vectors @ (turned * _off_diagonal(turned) / differences_of(values, "eigenvalues"))
+    rotated = np.linalg.solve(vectors, tangent @ vectors)
+    of_vectors = vectors @ (rotated * _off_diagonal(rotated) / differences_of(values, "eigenvalues"))
     along = np.diagonal(adjoint(vectors) @ of_vectors, 0, -2, -1).real
-    return np.diagonal(turned, 0, -2, -1), of_vectors - vectors * along[..., None, :]
+    return np.diagonal(rotated, 0, -2, -1), of_vectors - vectors * along[..., None, :]
 
 
 @formula_function
@@ -125,9 +125,9 @@ def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any
 @formula_function
 def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tuple[Any, Any]:
     """Return the tangents of the eigenvalues and eigenvectors."""
-    turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
-    of_vectors = vectors @ (turned * _off_diagonal(turned) / differences_of(values, "eigenvalues"))
-    return np.diagonal(turned, 0, -2, -1).real, of_vectors
+    rotated = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
+    of_vectors = vectors @ (rotated * _off_diagonal(rotated) / differences_of(values, "eigenvalues"))
+    return np.diagonal(rotated, 0, -2, -1).real, of_vectors
 
 
 @formula_function
@@ -141,8 +141,8 @@ def eigvalsh_gradient(grad: Any, a: Any, triangle: Any) -> Any:
 def eigvalsh_tangent(tangent: Any, a: Any, triangle: Any) -> Any:
     """Return the tangents of the eigenvalues."""
     vectors = np.linalg.eigh(a, triangle)[1]
-    turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
-    return np.diagonal(turned, 0, -2, -1).real
+    rotated = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
+    return np.diagonal(rotated, 0, -2, -1).real
 
 
 row(

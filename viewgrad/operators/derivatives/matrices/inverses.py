@@ -157,9 +157,9 @@ def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
     even = np.where(one, (f_i - f_j) / np.where(one, s_i - s_j, 1), -f_i * f_j)
     odd = np.where(one, (f_i + f_j) / np.where(one, s_i + s_j, 1), f_i * f_j)
     inner = adjoint(u) @ x @ v
-    turned = even * (inner + adjoint(inner)) / 2 + odd * (inner - adjoint(inner)) / 2
+    rotated = even * (inner + adjoint(inner)) / 2 + odd * (inner - adjoint(inner)) / 2
     square = (f * f)[..., None, :]
-    return (u @ turned + (x @ v - u @ inner) * square) @ vh + (u * square) @ (adjoint(u) @ x - inner @ vh)
+    return (u @ rotated + (x @ v - u @ inner) * square) @ vh + (u * square) @ (adjoint(u) @ x - inner @ vh)
 
 
 def is_deficient(a: Any, p: Any) -> bool:

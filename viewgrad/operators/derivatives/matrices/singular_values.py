@@ -140,13 +140,13 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
         else:
             vh_t = np.concatenate([vh_t, -(vh[..., k:, :] @ adjoint(vh_t)) @ vh[..., :k, :]], -2)
         return u_t, s_t, vh_t
-    turned = _in_singular_basis(tangent, u, vh)
+    rotated = _in_singular_basis(tangent, u, vh)
     off_diagonal = (1 - np.eye(k, dtype=s.dtype)) / squared_differences(s)
-    right, left = turned * s[..., None, :], turned * s[..., :, None]
+    right, left = rotated * s[..., None, :], rotated * s[..., :, None]
     of_u = (right + adjoint(right)) * off_diagonal
     of_v = (left + adjoint(left)) * off_diagonal
-    if turned.dtype.kind == "c":  # the phase is shared between left and right vectors
-        phases = on_diagonal(np.diagonal(turned - adjoint(turned), 0, -2, -1) / (4 * _without_zero(s, "left")))
+    if rotated.dtype.kind == "c":  # the phase is shared between left and right vectors
+        phases = on_diagonal(np.diagonal(rotated - adjoint(rotated), 0, -2, -1) / (4 * _without_zero(s, "left")))
         of_u, of_v = of_u + phases, of_v - phases
     u_t, vh_t = u @ of_u, adjoint(of_v) @ vh
     if u.shape[-2] > k:
@@ -155,7 +155,7 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     if vh.shape[-1] > k:
         outside = (adjoint(u) @ tangent) / _without_zero(s, "right")[..., :, None]
         vh_t = vh_t + outside - (outside @ adjoint(vh)) @ vh
-    return u_t, of_positive(np.diagonal(turned, 0, -2, -1).real, s), vh_t
+    return u_t, of_positive(np.diagonal(rotated, 0, -2, -1).real, s), vh_t
 
 
 def svdvals_forward(a: Any) -> Any:
