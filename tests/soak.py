@@ -4,7 +4,8 @@
     python tests/soak.py --minutes 5 --only tiny,edges --first 7
 
 What needs the least time so far goes next. Tiny programs have more than half of the time, since they are what there are
-the most of in it; all others share the rest evenly. The exit code is 1 where anything failed.
+the most of in it; all others share the rest evenly. The memory in use is printed every few minutes. The exit code is 1
+where anything failed.
 """
 
 from __future__ import annotations
@@ -265,6 +266,15 @@ GENERATORS["special points"] = at_special_points
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
+def memory() -> int:
+    """Return the resident memory of this process in MB; 0 if the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    except OSError:
+        return 0
+
+
 class Soak:
     """The state of the soak."""
 
@@ -311,13 +321,19 @@ def main() -> int:
     soak = Soak(options.only.split(","), options.first)
     os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
     warnings.simplefilter("ignore")
-    end = time.monotonic() + 60 * options.minutes
+    began = told = time.monotonic()
+    end, interval = began + 60 * options.minutes, max(60.0, 60 * options.minutes / 30)
+    print(f"memory: {memory()} MB at the start", flush=True)
     with np.errstate(all="ignore"), verified_passes():
         try:
-            while time.monotonic() < end:
+            while (now := time.monotonic()) < end:
                 soak.step()
+                if now >= told + interval:
+                    told = now
+                    done = sum(soak.counts.values())
+                    print(f"memory: {memory()} MB after {(now - began) / 60:.0f} minutes, {done:,} programs", flush=True)
         finally:
-            print(soak.summary(), flush=True)
+            print(f"memory: {memory()} MB at the end\n{soak.summary()}", flush=True)
     return 1 if soak.failures else 0
 
 
