@@ -40,10 +40,12 @@ import tiny_programs
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import data as drawn_data
 
 import viewgrad.tensor.modes
 import viewgrad.tensor.node
 from viewgrad.compiler.pipeline import verified_passes
+from viewgrad.operators import OPERATORS
 from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
 
@@ -135,6 +137,7 @@ def drawn(number: int, strategy: Any, check: Callable[..., Any]) -> Callable[[in
             seeded(turn)(limits(given(strategy)(counted)))()
         except Exception:
             failed(f"in turn {turn}")
+        getattr(drawn_data, "STRUCTURAL_COVERAGE_CACHE", {}).clear()  # which Hypothesis never empties
         return done
 
     return run
@@ -321,6 +324,8 @@ def main() -> int:
     soak = Soak(options.only.split(","), options.first)
     os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
     warnings.simplefilter("ignore")
+    for operator in OPERATORS.values():  # otherwise the code of each is generated on first use
+        operator.write_code()
     began = told = time.monotonic()
     end, interval = began + 60 * options.minutes, max(60.0, 60 * options.minutes / 30)
     print(f"memory: {memory()} MB at the start", flush=True)

@@ -299,7 +299,7 @@ class SourceProgram:
 # -- running and comparing ---------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=10_000)
+@functools.lru_cache(maxsize=2_000)
 def compiled(line):
     return compile(line, "<source program>", "exec")
 

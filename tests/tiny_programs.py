@@ -70,7 +70,7 @@ class Wrong(AssertionError):
     """Tensors and arrays gave different results."""
 
 
-@functools.lru_cache(maxsize=200_000)
+@functools.lru_cache(maxsize=20_000)  # which takes 20 MB
 def code_of(line: str):
     return compile(line, "<tiny program>", "exec")
 

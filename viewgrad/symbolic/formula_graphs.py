@@ -23,7 +23,7 @@ from ..trace.tracing.tracer import Tracer
 from ..trace.types import TensorType
 from .passes.dead_code import eliminate_dead_code
 
-LIMIT: Final = 1 << 14  # how many templates are kept
+LIMIT: Final = 1 << 12  # how many templates are kept
 
 
 @attrs.frozen(eq=False)
