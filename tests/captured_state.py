@@ -14,6 +14,10 @@ import os
 import sys
 import tempfile
 import time
+import warnings
+
+import numpy as np
+from captured_objects import OTHERS, OVERLOOKED
 
 MODULE = "import types\nm = types.ModuleType({name!r})\nm.__file__ = '/home/user/{name}.py'\n"
 MODULE += "exec(compile({source!r}, m.__file__, 'exec'), m.__dict__)\n"
@@ -576,11 +580,11 @@ def program(kind, way="directly", has_source=False):
     """A function of a tensor that depends on captured state, and a function that changes the state.
 
     Arguments:
-        kind: a key of `KINDS`.
+        kind: a key of `KINDS`, or of a table of captured_objects.py.
         way: a key of `WAYS`.
         has_source: whether Python finds the source of the function.
     """
-    setup, number, change = KINDS[kind]
+    setup, number, change = next(table[kind] for table in (KINDS, OVERLOOKED, OTHERS) if kind in table)
     more, call = WAYS[way]
     namespace = {"__name__": "a_users_program"}
     source = f"{setup}\ndef number(): return {number}\n{more}\ndef scaled(x): return x * {call}\n"
@@ -593,6 +597,7 @@ def program(kind, way="directly", has_source=False):
 
 
 ARGUMENTS, HOME = list(sys.argv), os.environ.get("HOME", "")
+FILTERS, SETTINGS = list(warnings.filters), np.geterr()
 
 
 def reset():
@@ -605,3 +610,6 @@ def reset():
     decimal.setcontext(decimal.Context())
     logging.root.setLevel(logging.WARNING)
     tempfile.tempdir = None
+    warnings.filters[:] = FILTERS
+    warnings._filters_mutated()
+    np.seterr(**SETTINGS)

@@ -335,8 +335,8 @@ def main() -> int:
                 soak.step()
                 if now >= told + interval:
                     told = now
-                    done = sum(soak.counts.values())
-                    print(f"memory: {memory()} MB after {(now - began) / 60:.0f} minutes, {done:,} programs", flush=True)
+                    minutes, done = (now - began) / 60, sum(soak.counts.values())
+                    print(f"memory: {memory()} MB after {minutes:.0f} minutes, {done:,} programs", flush=True)
         finally:
             print(f"memory: {memory()} MB at the end\n{soak.summary()}", flush=True)
     return 1 if soak.failures else 0

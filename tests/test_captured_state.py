@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from captured_objects import OTHERS, OVERLOOKED
 from captured_state import KINDS, WAYS, program, reset
 
 import viewgrad as vg
@@ -40,6 +41,52 @@ def check(kind, way="directly", warm=4, adopt=False, specialize=True, executor="
 def test_a_change_of_captured_state_is_noticed(kind, specialize):
     _, before, found = check(kind, specialize=specialize)
     assert before != found  # otherwise nothing was tried
+
+
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+@pytest.mark.parametrize("kind", OVERLOOKED)
+def test_a_change_of_state_that_is_out_of_sight_is_noticed(kind, specialize):
+    _, before, found = check(kind, specialize=specialize)
+    assert before != found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_change_of_objects_is_noticed(kind, specialize):
+    _, before, found = check(kind, specialize=specialize)
+    assert before != found
+
+
+@pytest.mark.parametrize(
+    ("setup", "number"),
+    [
+        ("class C: factor = 2.0", "getattr(C, 'factor', 1.0)"),
+        ("class C: factor = 2.0", "getattr(C, 'fac' 'tor')"),
+        ("factor = 2.0", "globals()['factor']"),
+        ("factor = 2.0", "globals().get('factor')"),
+        ("import operator\nclass C: factor = 2.0\nget = operator.attrgetter('factor')", "get(C)"),
+    ],
+)
+def test_attributes_looked_up_by_constant_names_do_not_involve_all_of_the_module(setup, number):
+    namespace = {"__name__": "a_users_program"}
+    exec(f"import threading\nlock = threading.local()\nask = input\n{setup}\ndef f(x): return x * {number}", namespace)
+    compiled = vg.compile(namespace["f"], executor="python")
+    for _ in range(3):
+        assert compiled(vg.ones(1)).item() == 2.0
+    assert "runs eagerly" not in compiled.explain(), compiled.explain()
+
+
+def test_attributes_by_computed_names_are_compared_in_full():
+    namespace = {"__name__": "a_users_program"}
+    source = "class C:\n    one, two = [1.0], [2.0]\ndef f(x, name): return x * getattr(C, name)[0]"
+    exec(source, namespace)
+    compiled = vg.compile(namespace["f"], executor="python")
+    for _ in range(3):
+        assert compiled(vg.ones(1), "two").item() == 2.0
+    assert "runs eagerly" not in compiled.explain(), compiled.explain()
+    namespace["C"].two[0] = 3.0
+    assert compiled(vg.ones(1), "two").item() == 3.0
 
 
 ADOPTED = [kind for kind in KINDS if kind not in NOT_ADOPTED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 # The ways in which a value is looked up later: in a dict, a cell or a sequence, as an attribute, never,
@@ -53,6 +54,24 @@ class Attributes:
     def __init__(self, content: Any, count: int) -> None:
         self.content = content
         self.count = count
+
+
+class Content:
+    """The variables of a module, any of which the code may mean.
+
+    Arguments:
+        variables: the variables.
+    """
+
+    __slots__ = ("names", "values")
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        self.names = list(variables)
+        self.values = list(variables.values())
+
+    def is_same(self, other: Content) -> bool:
+        """Return whether another has the same names with the same objects."""
+        return self.names == other.names and all(map(operator.is_, self.values, other.values))
 
 
 class Unguarded(str):

@@ -20,11 +20,11 @@ import numpy as np
 from ...tensor.equality import is_same_array
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
-from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Unguarded
+from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Content, Unguarded
 from .closure_walk import MAX_VALUES, SIMPLE, captured_values
 from .identity_checks import FEW, MOST_CHECKED, Place, identity_check
 
-COPIED: Final = (set, deque, bytearray, array.array)  # compared with a copy
+COPIED: Final = (set, deque, bytearray, array.array, np.void)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
 KEYED: Final = (dict, types.MappingProxyType)  # compared by keys
 INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # the types of inputs of programs
@@ -121,7 +121,7 @@ class ClosureGuard:
                 return self._equal()
         for each in self.others:
             now = each.now()
-            if now is not each.value and not (type(now) is str and now == each.value):
+            if now is not each.value and not ((type(now) is str or type(now) is Content) and _same(each.value, now)):
                 return self._equal()
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
@@ -239,6 +239,8 @@ def _same(before: Any, now: Any) -> bool:
         return bool(before == now)
     if isinstance(now, tuple):
         return type(before) is type(now) and len(before) == len(now)
+    if type(now) is Content:
+        return type(before) is Content and now.is_same(before)
     return before is now or (type(now) is Attributes and type(before) is Attributes)
 
 

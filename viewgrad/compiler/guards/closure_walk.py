@@ -39,7 +39,7 @@ from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.tracing.patching import PATCHED
 from .abstract_classes import AbstractClasses, registered
-from .captured import ATTRIBUTE, CALLED, CELL, FIXED, INDEX, ITEM, Attributes, Captured, Unguarded
+from .captured import ATTRIBUTE, CALLED, CELL, FIXED, INDEX, ITEM, Attributes, Captured, Content, Unguarded
 from .code_names import BARE_EXCEPT, CodeNames, names_in, package_of_globals
 from .impure_reads import DATES, MOMENTS, OF_SETTINGS, OUTSIDE, OWNERS
 from .libraries import is_immutable, is_library_class, is_library_function, is_library_module, why_impure
@@ -47,6 +47,8 @@ from .settings import (
     CATCHING,
     content_of,
     decimal_context,
+    decimal_settings,
+    error_handler,
     form_of,
     handlers_of,
     print_options,
@@ -72,12 +74,18 @@ INSPECTED: Final = (
 )  # fmt: skip
 ABOUT_FUNCTIONS: Final = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__", "__module__"})
 ABOUT_CLASSES: Final = frozenset({"__name__", "__qualname__"})  # which are not among the attributes of a class
+OF_IMPORTS: Final = frozenset({"__builtins__", "__loader__", "__spec__"})  # variables of modules that hold no state
 # Names by which the attributes of functions are looked up without being named.
-OF_ATTRIBUTES: Final = frozenset({"getattr", "hasattr", "vars", "__dict__", "signature", "get_type_hints"})
+OF_ATTRIBUTES: Final = frozenset({"getattr", "hasattr", "vars", "dir", "__dict__", "signature", "get_type_hints"})
 # Functions of the standard library that read variables of the environment.
 ENVIRONMENTAL: Final = frozenset({"expanduser", "expandvars", "home", "getproxies", "getproxies_environment"})
+# Functions of the standard library, and the attribute of its argument that each reads.
+READ_BY: Final = {"get_type_hints": "__annotations__", "get_annotations": "__annotations__"} | dict.fromkeys(
+    ("fields", "asdict", "astuple"), "__dataclass_fields__"
+)
 LOCAL_TIME: Final = frozenset({"timestamp", "fromtimestamp", "astimezone", "mktime"})
 COMMAND_LINE: Final = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
+WITH_PROPERTIES: Final = (threading.Thread, logging.Handler)  # closed objects whose properties have a state
 SYNCHRONIZING: Final = (threading.Semaphore, threading.Condition, threading.Barrier)  # inspected, although closed
 KEPT_INSIDE: Final = (type(functools.cmp_to_key(lambda a, b: 0)), np.ufunc)  # objects in C that keep a Python function
 STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # ways to read the state of a generator
@@ -101,7 +109,7 @@ LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
 
 
-NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Unguarded})
+NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Content, Unguarded})
 
 
 def captured_values(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Captured]:
@@ -133,10 +141,11 @@ class Walk:
         opened: inspected values by address; kept alive so that addresses are not reused.
         names: the names in the code found so far.
         holders: modules, classes and functions: the path of each, where its attributes are, how many of the names were
-            looked up there, and whether it is one of a library.
+            looked up there, whether it is one of a library, and whether all of its attributes were added.
         attributes: attributes of variables that the code found so far uses.
         abstract: the abstract classes found so far.
         loggers, tensors, functions: the loggers, the tensors and the user's functions found so far.
+        reflects: whether code found so far may look up attributes by computed names.
         is_asked: whether the state of the process has been added that is looked up by the names used.
         is_direct: the modules that are variables, whose attributes are known from the code.
     """
@@ -153,6 +162,7 @@ class Walk:
         self.functions: list[Captured] = []
         self.abstract = AbstractClasses()
         self.is_asked = False
+        self.reflects = False
         self.held_classes: set[int] = set()  # the classes of libraries among the holders
 
     def add(self, *found: Captured) -> None:
@@ -176,6 +186,9 @@ class Walk:
 
     def _add_implied(self) -> None:
         """Queue the state that library functions read, and what is asked of objects, judged by the names used."""
+        for name in READ_BY.keys() & self.names.keys():
+            self.names[READ_BY[name]] = None
+        self._look_up_names()
         names = self.names.keys()
         if ENVIRONMENTAL & names:
             self.add(Captured("os.environ", os.environ))
@@ -190,6 +203,12 @@ class Walk:
             self.add(Captured("copyreg.dispatch_table", copyreg.dispatch_table))
         if BARE_EXCEPT in names:
             self.add(Captured("warnings.filters", raising_settings(None), CALLED, raising_settings))
+        if {"encode", "decode", "str", "bytes"} & names:
+            handlers = [(name, error_handler(name)) for name in names]
+            self.add(*(
+                Captured(f"codecs[{name}]", handler, CALLED, error_handler, name)
+                for name, handler in handlers if isinstance(handler, types.FunctionType)
+            ))  # fmt: skip
         if "getLevelName" in names:
             self.add(Captured("logging.levels", vars(logging)["_levelToName"]))
         for each in self.functions if OF_ATTRIBUTES & names else ():
@@ -217,7 +236,7 @@ class Walk:
             yield Captured(each.path + ".handlers", handlers_of(each.value), CALLED, handlers_of, each.value)
         if LOCAL_TIME & names:
             yield Captured("?zone", time_zone(None), CALLED, time_zone)
-        if "flags" in names and id(decimal) in self.opened:
+        if "flags" in names and (id(decimal) in self.opened or id(decimal.Context) in self.opened):
             yield Captured("?flags", Unguarded("it reads the flags of a decimal context"))
         if "__subclasses__" in names:
             yield Captured("?subclasses", Unguarded("it asks a class for its subclasses"))
@@ -230,11 +249,15 @@ class Walk:
         """Look up the names found since the last time in modules, classes and functions."""
         names = list(self.names)
         for holder in self.holders:
-            path, owner, content, done, is_library = holder
+            path, owner, content, done, is_library, is_whole = holder
             holder[3] = len(names)
+            if self.reflects and not is_whole:
+                holder[5] = True
+                self._add_whole(path, owner, content, is_library)
             for name in names[done:]:
                 if name not in content:
-                    if name in ABOUT_CLASSES and isinstance(owner, type) and not is_library:
+                    is_known = name in ABOUT_CLASSES and isinstance(owner, type) and not is_library
+                    if is_known or (isinstance(owner, WITH_PROPERTIES) and _is_property(type(owner), name)):
                         self.add(Captured(f"{path}.{name}", getattr(owner, name), ATTRIBUTE, owner, name))
                     continue
                 value = content[name]
@@ -249,6 +272,25 @@ class Walk:
                 if is_library and isinstance(owner, types.ModuleType) and name in self.attributes:
                     self._check_purity(path, value)
 
+    def _add_whole(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
+        """Queue what code may look up in a module, a class or a function by computed names."""
+        is_module = isinstance(owner, types.ModuleType)
+        if not is_library:
+            self._add_all(path, content, is_module)
+        elif is_module and _package(owner.__name__) != "viewgrad":  # which creates its names on first use
+            self.add(Captured(f"{path}.__dict__", Content(content), CALLED, Content, content))
+
+    def _add_all(self, path: str, content: dict[str, Any], is_module: bool) -> None:
+        """Queue all attributes of a class or a function; of a module those that it defines, and its objects as such."""
+        if is_module:
+            self.add(Captured(f"{path}.__dict__", Content(content), CALLED, Content, content))
+        for name, value in content.items():
+            is_imported = isinstance(value, types.ModuleType) or name in OF_IMPORTS or (
+                isinstance(value, types.FunctionType | type) and value.__module__ != content.get("__name__")
+            )
+            if not (is_module and is_imported):
+                self.add(Captured(f"{path}[{name}]", value, ITEM, content, name))
+
     def _check_purity(self, path: str, value: Any) -> None:
         reason = why_impure(value)
         if reason is not None:
@@ -257,7 +299,7 @@ class Walk:
     def _hold(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
         """Look names up among the attributes of a module, a class or a function."""
         path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
-        self.holders.append([path, owner, content, 0, is_library])
+        self.holders.append([path, owner, content, 0, is_library, False])
         if owner is not sys.modules["viewgrad"]:  # viewgrad creates its names on first use
             self.add(Captured(path + "#", Attributes(content, len(content))))
 
@@ -278,6 +320,10 @@ class Walk:
         if kind is Tensor and id(value) not in self.opened:
             self.opened[id(value)] = value
             self.tensors.append(Captured(path, value))
+        if kind is slice:
+            self.add(Captured(path + "()", (value.start, value.stop, value.step)))
+        if kind is types.CodeType and not path.endswith(".__code__"):
+            self.add(Captured(path + "?", Unguarded("it captures code, which may name any variable")))
         if kind in NOTHING_INSIDE or id(value) in self.opened:
             return
         self.opened[id(value)] = value
@@ -334,9 +380,10 @@ class Walk:
             self.add(*(Captured(f"{path}[{n}]", inner, INDEX, value, n) for n, inner in enumerate(value)))
         elif isinstance(value, (set, frozenset)):
             self._elements(path, list(value))
-        elif isinstance(value, np.ndarray):
+        elif isinstance(value, np.ndarray | np.void):
             if value.dtype.hasobject:
-                self.add(*(Captured(f"{path}[{number}]", inner) for number, inner in enumerate(value.ravel().tolist())))
+                items = np.atleast_1d(value).ravel().tolist()
+                self.add(*(Captured(f"{path}[{number}]", inner) for number, inner in enumerate(items)))
         elif isinstance(value, memoryview):
             self.add(Captured(path + ".obj", value.obj))
             if not isinstance(value.obj, (bytes, bytearray, array.array, np.ndarray)):
@@ -384,6 +431,7 @@ class Walk:
         named = names_in(code)
         self.names.update(dict.fromkeys(named.names))
         self.attributes.update([name for _, name in named.attributes])
+        self.reflects |= named.reflects
         self.add(*(
             Captured(f"{path}.{name}", getattr(function, name), ATTRIBUTE, function, name)
             for name in sorted(ABOUT_FUNCTIONS & self.names.keys())
@@ -393,6 +441,10 @@ class Walk:
     def _variables(self, path: str, function: Any, named: CodeNames) -> None:
         """Inspect the global variables that a function names, and the modules that it imports."""
         variables, builtin = function.__globals__, function.__builtins__
+        if named.computes:  # any of them may be meant
+            self._add_all(path + ".__globals__", variables, True)
+        if "__import__" in named.variables:
+            self.add(Captured(path + "?", Unguarded("it imports a module by a computed name")))
         looked_up = (*named.variables, *named.names) if named.looks_up else named.variables
         for name in looked_up:
             if name in variables:
@@ -407,8 +459,7 @@ class Walk:
                     name = importlib.util.resolve_name("." * level + name, package_of_globals(variables))
                 except ImportError:  # the import fails, too
                     continue
-            if name in sys.modules:
-                self.add(Captured(f"{path}({name})", sys.modules[name], ITEM, sys.modules, name))
+            self.add(Captured(f"{path}({name})", sys.modules.get(name), ITEM, sys.modules, name))
 
     def _class(self, path: str, kind: type) -> None:
         is_library = is_library_class(kind)
@@ -417,6 +468,8 @@ class Walk:
         if is_library:
             if kind is decimal.Decimal:
                 self._decimal()
+            if kind is RecursionError:
+                self.add(Captured(path + "?", Unguarded("it handles RecursionError, which depends on its callers")))
             if kind in CATCHING or issubclass(kind, Warning):
                 self.add(Captured("warnings.filters", raising_settings(None), CALLED, raising_settings))
             for base in kind.__mro__:
@@ -441,23 +494,19 @@ class Walk:
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
-        if isinstance(value, (operator.attrgetter, operator.methodcaller)):
-            self.add(Captured(path + "()", value.__reduce__()[1]))
-        for wrapper, keys in WRAPPERS.items():
-            if isinstance(value, wrapper):
-                self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
-        if isinstance(value, random.SystemRandom):
-            self.add(Captured(path + "?", Unguarded("it captures a generator of random numbers of the system")))
+        self._add_inner(path, value)
+        if isinstance(value, random.SystemRandom | types.GenericAlias):
             return
-        if isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
-            self.generators.append(value)
         if self._is_fully_inspected(path, value, kind):
             return
         attributes = getattr(value, "__dict__", None)
-        is_closed = _package(kind.__module__) in CLOSED and not isinstance(value, SYNCHRONIZING)
+        is_closed = _package(kind.__module__) in CLOSED and not isinstance(value, (*SYNCHRONIZING, BaseException))
         if is_closed and is_library_class(kind):
-            if isinstance(attributes, dict) and "__wrapped__" in attributes:
-                self.add(Captured(path + ".__wrapped__", attributes["__wrapped__"], ITEM, attributes, "__wrapped__"))
+            if isinstance(attributes, dict):
+                if "__wrapped__" in attributes:
+                    wrapped = attributes["__wrapped__"]
+                    self.add(Captured(path + ".__wrapped__", wrapped, ITEM, attributes, "__wrapped__"))
+                self._hold(path, value, attributes, True)
             return
         if isinstance(attributes, dict):
             is_kept = value.__dict__ is attributes  # it may be replaced
@@ -467,7 +516,31 @@ class Walk:
                 is_special = name[:2] == "__" and is_library_class(each)
                 if type(member) is types.MemberDescriptorType and not is_special:  # None for an empty slot
                     self.add(Captured(f"{path}.{name}", getattr(value, name, None), ATTRIBUTE, value, name))
+                elif type(member) is types.GetSetDescriptorType and _package(each.__module__) == "scipy":
+                    held = getattr(value, name, None)  # an array that an object in Cython shares
+                    if isinstance(held, np.ndarray) and held is getattr(value, name, None):
+                        self.add(Captured(f"{path}.{name}", held, ATTRIBUTE, value, name))
         self.add(Captured(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
+
+    def _add_inner(self, path: str, value: Any) -> None:
+        """Queue the objects that an object holds elsewhere than in attributes, and note what cannot be inspected."""
+        if isinstance(value, (operator.attrgetter, operator.methodcaller)):
+            self.add(Captured(path + "()", value.__reduce__()[1]))
+        elif isinstance(value, types.GenericAlias):
+            self.add(Captured(path + ".__origin__", value.__origin__), Captured(path + ".__args__", value.__args__))
+        elif isinstance(value, BaseException):
+            self.add(Captured(path + ".args", value.args, ATTRIBUTE, value, "args"))
+        elif isinstance(value, datetime.datetime | datetime.time) and value.tzinfo is not None:
+            self.add(Captured(path + ".tzinfo", value.tzinfo))
+        elif isinstance(value, random.SystemRandom):
+            self.add(Captured(path + "?", Unguarded("it captures a generator of random numbers of the system")))
+        elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
+            self.generators.append(value)
+        elif isinstance(value, (np.random.BitGenerator, np.random.SeedSequence)):
+            self.add(Captured(path + "?", Unguarded("it captures a source of random bits, whose state may change")))
+        for wrapper, keys in WRAPPERS.items():
+            if isinstance(value, wrapper):
+                self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
 
     def _is_fully_inspected(self, path: str, value: Any, kind: type) -> bool:
         """Inspect an object with its own way to show its content; return whether nothing else is left to inspect."""
@@ -475,6 +548,8 @@ class Walk:
             self.add(Captured(path + ".get()", value_in_context(value), CALLED, value_in_context, value))
         elif isinstance(value, contextvars.Context):
             self.add(Captured(path + "?", Unguarded("it captures a context of variables")))
+        elif isinstance(value, decimal.Context):
+            self.add(Captured(path + "()", decimal_settings(value), CALLED, decimal_settings, value))
         elif isinstance(value, threading.local):
             self.add(Captured(path + ".__dict__", value.__dict__, ATTRIBUTE, value, "__dict__"))
         elif isinstance(value, threading.Event):
@@ -513,6 +588,10 @@ def _is_opaque(value: Any, kind: type) -> bool:
     if packages[0] in PLAIN or packages[0].startswith("_cython") or not packages[0] or hasattr(value, "__dict__"):
         return False
     return not any("__slots__" in vars(each) for each in kind.__mro__)
+
+
+def _is_property(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), property)
 
 
 def _package(module: Any) -> str:

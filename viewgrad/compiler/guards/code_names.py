@@ -6,12 +6,17 @@ import dis
 import re
 import types
 import weakref
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
 BARE_EXCEPT: Final = "<except>"  # stands among the names of code for an `except` without a class
 TEXTS: Final = frozenset({"eval", "exec"})  # functions for which strings may name variables
+# Names by which code gets at attributes that it does not name, and functions that do so if a name is computed.
+REFLECTING: Final = frozenset("vars dir __dict__ __getattribute__ attrgetter methodcaller getmembers".split())
+ATTRIBUTE_FUNCTIONS: Final = frozenset({"getattr", "hasattr"})
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
+LOADING: Final = (*OF_MODULES, "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF")
 INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # instructions that may load the level of a relative import
 
 
@@ -23,12 +28,16 @@ class CodeNames(NamedTuple):
         names: names of attributes, and strings that could be such names.
         imports: the level and the module name of each `import`.
         attributes: pairs of a variable and an attribute of it, by name.
+        reflects: whether it may look up attributes by computed names.
+        computes: whether it may look up variables by computed names, or run code that is not a constant.
     """
 
     variables: tuple[str, ...]
     names: tuple[str, ...]
     imports: tuple[tuple[int, str], ...]
     attributes: frozenset[tuple[str, str]]
+    reflects: bool
+    computes: bool
 
     @property
     def looks_up(self) -> bool:
@@ -50,7 +59,12 @@ def names_in(code: types.CodeType) -> CodeNames:
         variable = ""  # the name of the variable that the last instruction has loaded
         level = 0
         before = ""  # the name of the last instruction
-        for each in dis.get_instructions(code):
+        instructions = list(dis.get_instructions(code))
+        computes = not LOOKING_UP.isdisjoint(names) and _computes_variables(instructions)
+        reflects = computes or not REFLECTING.isdisjoint(names) or _computes_names(instructions)
+        for each in instructions:
+            if each.opname == "MATCH_CLASS":
+                names["__match_args__"] = None
             if each.opname == "POP_TOP" and before == "PUSH_EXC_INFO":
                 names[BARE_EXCEPT] = None
             before = each.opname
@@ -73,14 +87,79 @@ def names_in(code: types.CodeType) -> CodeNames:
                 names.update(dict.fromkeys(inner.names))
                 imports.update(dict.fromkeys(inner.imports))
                 attributes |= inner.attributes
-            elif isinstance(constant, str) and constant.isidentifier():
-                names[constant] = None
-            elif isinstance(constant, str) and re.search("%[-0-9.]*[sra]", constant):
-                names["FORMAT"] = None
-            elif isinstance(constant, str) and not TEXTS.isdisjoint(names):
-                names.update(dict.fromkeys(re.findall(r"[^\W\d]\w*", constant)))
-        found = _names[code] = CodeNames(tuple(variables), tuple(names), tuple(imports), frozenset(attributes))
+                reflects |= inner.reflects
+                computes |= inner.computes
+            elif isinstance(constant, str):
+                named = _names_in_text(constant, not TEXTS.isdisjoint(names))
+                names.update(dict.fromkeys(named.names))
+                reflects |= named.reflects
+        found = _names[code] = CodeNames(
+            tuple(variables), tuple(names), tuple(imports), frozenset(attributes), reflects, computes
+        )
     return found
+
+
+class TextNames(NamedTuple):
+    """The names in a string, and whether it is the beginning of a format with further ones."""
+
+    names: Sequence[str]
+    reflects: bool = False
+
+
+def _names_in_text(text: str, is_code: bool) -> TextNames:
+    """Return the names of attributes that a string may stand for: dotted names, formats, or code."""
+    parts = text.split(".")
+    if all(map(str.isidentifier, parts)):
+        return TextNames(parts)
+    if is_code:
+        return TextNames(re.findall(r"[^\W\d]\w*", text))
+    names = ["FORMAT"] if re.search("%[-0-9.]*[sra]", text) else []
+    if "{" in text:  # "{0.name}".format
+        names += re.findall(r"\.([^\W\d]\w*)", text)
+    return TextNames(names, re.search(r"{[^}]*\.\w*$", text) is not None)
+
+
+def _computes_names(instructions: Sequence[dis.Instruction]) -> bool:
+    """Return whether `getattr` or `hasattr` is called with another name than a constant, or used in another way."""
+    for number, each in enumerate(instructions, 1):
+        is_call = each.opname in OF_MODULES and each.argval in ATTRIBUTE_FUNCTIONS
+        if is_call and not _has_constant_name(instructions[number:]):
+            return True
+    return False
+
+
+def _computes_variables(instructions: Sequence[dis.Instruction]) -> bool:
+    """Return whether `globals` is used in another way than `globals()["name"]`, or `eval` and `exec` without a text."""
+    steps = [each for each in instructions if each.opname not in ("CACHE", "NOP", "PUSH_NULL", "PRECALL", "RESUME")]
+    for number, each in enumerate(steps, 1):
+        if each.argval not in LOOKING_UP or each.opname not in OF_MODULES:
+            continue
+        following = [step.opname for step in steps[number : number + 3]]
+        is_item = following[:2] == ["CALL", "LOAD_CONST"] and following[2].startswith("BINARY")
+        is_get = following[:1] == ["CALL"] and following[2:] == ["LOAD_CONST"] and steps[number + 1].argval == "get"
+        is_alone = following[:1] == ["LOAD_CONST"] and following[1] == "CALL"
+        is_first = following[:1] == ["LOAD_CONST"] and following[1] in LOADING
+        is_text = is_alone or (is_first and following[2].startswith(("CALL", "LOAD")))
+        if not ((is_item or is_get) if each.argval == "globals" else is_text):
+            return True
+    return False
+
+
+def _has_constant_name(instructions: Sequence[dis.Instruction]) -> bool:
+    """Return whether the second argument of a call, whose function has just been loaded, is a constant."""
+    depth = 0  # the number of arguments on the stack
+    is_constant = False  # whether the second one is on the stack, and a constant
+    for each in instructions:
+        if is_constant and each.opname in ("PRECALL", "CALL") and each.arg == depth:
+            return True
+        before = depth
+        depth += dis.stack_effect(each.opcode, each.arg if each.opcode >= dis.HAVE_ARGUMENT else None)
+        if is_constant and depth <= 2 and each.opname not in ("CACHE", "NOP"):  # it was an operand
+            return False
+        is_constant = is_constant or (each.opname == "LOAD_CONST" and (before, depth) == (1, 2))
+        if depth < 0 or each.opname.startswith(("JUMP", "POP_JUMP", "RETURN")):
+            return False
+    return False
 
 
 def package_of_globals(variables: dict[str, Any]) -> str:

@@ -50,6 +50,7 @@ PURE: Final = frozenset(
 READING: Final = {
     "inspect": frozenset({"currentframe", "stack", "getsource", "getsourcelines", "findsource", "getcomments"}),
     "traceback": frozenset({"extract_stack", "format_stack", "print_stack", "walk_stack", "StackSummary"}),
+    "importlib.util": frozenset({"find_spec"}),
     "weakref": frozenset({"getweakrefcount", "getweakrefs"}),
     "_weakref": frozenset({"getweakrefcount", "getweakrefs"}),
     "shutil": frozenset({"which", "disk_usage", "get_terminal_size"}),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import contextvars
 import decimal
 import logging
 import os
+import sys
 import time
 import types
 import warnings
@@ -33,8 +35,12 @@ except ImportError:
 
 
 def decimal_context(_: Any) -> str:
+    """Return the settings of the present decimal context, without the flags."""
+    return decimal_settings(decimal.getcontext())
+
+
+def decimal_settings(context: decimal.Context) -> str:
     """Return the settings of a decimal context, without the flags."""
-    context = decimal.getcontext()
     traps = [kind.__name__ for kind, is_trapped in context.traps.items() if is_trapped]
     return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.capitals} {context.clamp} {traps}"
 
@@ -50,11 +56,19 @@ def handlers_of(logger: logging.Logger) -> str:
 
 
 def raising_settings(_: Any) -> str:
-    """Return the settings by which warnings, and what NumPy notices about numbers, become exceptions."""
+    """Return the settings by which warnings, what NumPy notices about numbers, and deep calls become exceptions."""
     filters: list[Any] = list(warnings.filters)
     while filters and filters[-1][0] != "error":  # filters after the last "error" raise no exceptions
         filters.pop()
-    return f"{[(each[0] == 'error', *each[1:]) for each in filters]} {np.geterr()}"
+    return f"{[(each[0] == 'error', *each[1:]) for each in filters]} {np.geterr()} {sys.getrecursionlimit()}"
+
+
+def error_handler(name: str) -> Any:
+    """Return the function that is registered for the errors of `str.encode` by a name; None without one."""
+    try:
+        return codecs.lookup_error(name)
+    except LookupError:
+        return None
 
 
 def value_in_context(variable: contextvars.ContextVar[Any]) -> Any:
