@@ -333,3 +333,24 @@ def test_a_captured_array_is_saved_after_each_change():
     MATRIX[...] = start
     assert vg.grad(stepped)(u, changes=True) @ direction == pytest.approx(expected, rel=1e-6)
     MATRIX[...] = start
+
+
+HOLDER = types.SimpleNamespace(made=START.copy())  # an object of a class that is not adopted
+
+
+def into_plain_array(x):
+    own = HOLDER.made.copy()
+    own[0, 0] = x
+    return own.sum()
+
+
+def into_array(x):
+    own = np.array(HOLDER.made)
+    own[0, 0] = x
+    return own.sum()
+
+
+def test_errors_name_numpys_function_in_adopted_code():
+    with pytest.raises(DetachedConversionError, match=r"numpy.array\(\) of it inside the function"):
+        vg.grad(into_plain_array)(1.0)
+    assert vg.grad(into_array)(1.0) == 1.0

@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
+from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS, adopting_import
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
 from .counterparts import MISSING
 
-MODULE: Final = "__viewgrad_module__"  # the global that holds the module of the adopted functions
-
-OWN: Final = ("__builtins__", "__getattr__", MODULE)  # globals that adopted functions have in addition
+OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # globals that adopted functions have in addition
 # Names that a module needs besides those that its functions mention: for imports and `inspect`.
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 

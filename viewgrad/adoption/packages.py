@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from typing import Any, Final
 
+from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
-from .global_names import MODULE
 
 
 class PackageModule(types.ModuleType):
@@ -155,7 +155,7 @@ class Package:
             __package__=name if spec.submodule_search_locations is not None else name.rpartition(".")[0],
             __builtins__=self._builtins(names),
         )
-        names[MODULE] = made
+        names[ADOPTED] = made
         if spec.submodule_search_locations is not None:
             names["__path__"] = spec.submodule_search_locations
         if spec.has_location:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.conversions import ADOPTED
 from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
@@ -39,7 +40,7 @@ from .code_objects import captured
 from .containers import CONTAINERS, AdoptedDict, AdoptedList
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import Conversion, converted, is_single_dispatch, may_change, single_dispatch
-from .global_names import MODULE, AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
+from .global_names import AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .object_views import (
     fetch_at_once,
@@ -173,7 +174,7 @@ class AdoptionRegistry:
             return
         if made.__code__ is not function.__code__ and len(function.__closure__ or ()) == len(made.__closure__ or ()):
             made.__code__ = function.__code__
-            module = made.__globals__.get(MODULE)
+            module = made.__globals__.get(ADOPTED)
             if type(module) is AdoptedModule:
                 module._state.include(function.__code__)
         copy_annotations(function, made)
@@ -279,7 +280,7 @@ class AdoptionRegistry:
             module._state = state
             self._modules[id(names)] = module
             state.prepare()
-            own_globals(module)[MODULE] = module  # functions keep it alive
+            own_globals(module)[ADOPTED] = module  # functions keep it alive
         self._touch(module._state)
         return module
 
@@ -329,7 +330,7 @@ class AdoptionRegistry:
         names = function.__globals__
         if made is not None and made.__code__ is function.__code__:
             self._synchronize_cells(made)
-            module = made.__globals__.get(MODULE)
+            module = made.__globals__.get(ADOPTED)
             if type(module) is AdoptedModule:
                 self._touch(module._state)
             return made
@@ -636,7 +637,7 @@ def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
 def is_adopted(value: Any) -> bool:
     """Return whether a function is the adopted version of one, or is defined in one."""
     return type(value) is types.FunctionType and (
-        value in _ORIGINALS or MODULE in value.__globals__
+        value in _ORIGINALS or ADOPTED in value.__globals__
     )
 
 

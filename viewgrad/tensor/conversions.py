@@ -37,6 +37,7 @@ import numpy as np
 from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeafGradWarning
 from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
+ADOPTED: Final = "__viewgrad_module__"  # the global of adopted functions that holds their module
 # What happens to the history of a value that escapes; see escapes.py.
 ENDS: Final = "ends"
 DETACHES: Final = "detaches"
@@ -88,13 +89,15 @@ GIVEN: Final = {
     "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
     "hash()": "depends on the value: another tensor of equal value finds the cached entry, without a gradient",
 }
+# The functions that make tensors: in a program that imports viewgrad.numpy, and in an adopted one.
+MAKERS: Final = "zeros(), empty() or array() of viewgrad.numpy instead of numpy"
+OWN_MAKERS: Final = "numpy.array() of it inside the function"
 # What a line attempts, and the way to keep the history; the first match is used.
 TRIED: Final = (
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\b(put|place|putmask|copyto|fill_diagonal|full|full_like)\s*\("
                    r"|\.fill\s*\("),
-        "a tensor is written into a plain array: make that array a tensor, by zeros(), empty() or array() of "
-        "viewgrad.numpy instead of numpy",
+        f"a tensor is written into a plain array: make that array a tensor, by {MAKERS}",
     ),
     (
         re.compile(r"\b(asarray|asanyarray|array)\s*\(\s*[\w.]+\s*[,)]"),
@@ -118,8 +121,7 @@ NUMBERED: Final = (
     (re.compile(r"\b(fromiter|array)\s*\("), "join tensors by array() or stack() of viewgrad.numpy"),
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\.fill\s*\(|\.flat\b"),
-        "it is written into a plain array: make that a tensor, by zeros(), empty() or array() of viewgrad.numpy, not "
-        "numpy",
+        f"it is written into a plain array: make that a tensor, by {MAKERS}",
     ),
     (re.compile(r"\.astype\s*\("), "an array of objects becomes one of numbers: use array() of viewgrad.numpy"),
     (re.compile(r"\bc?math\s*\."), "use viewgrad.math instead of math"),
@@ -143,6 +145,8 @@ def conversion_refused(what: str) -> str:
             if libraries and libraries[0] not in ("numpy", "viewgrad")
             else "use the function of viewgrad.numpy"
         )
+    if frame is not None:
+        way_out = _in_terms_of(frame, way_out)
     where = f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
     return (
         f"a tensor that {what} is made a plain array here{where}, which would lose its history: {way_out}; "
@@ -327,7 +331,7 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
         user = user.f_back
     line = linecache.getline(user.f_code.co_filename, user.f_lineno).strip()
     where = f" (line {user.f_lineno} of {user.f_code.co_filename}: {line})" if line else ""
-    way_out = _advice(by, user, site.kind == STORE and user is frame)
+    way_out = _in_terms_of(user, _advice(by, user, site.kind == STORE and user is frame))
     plain = "float(x.detach())" if by in ("float()", "complex()", "int()") else f"x.detach().{by}"
     if by == "hash()":
         plain = "hash(x.detach())"
@@ -335,6 +339,11 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
         f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}{where}: {way_out}; "
         f"if no gradient is wanted, say so by {plain}"
     )
+
+
+def _in_terms_of(frame: FrameType, advice: str) -> str:
+    """Return an advice for a frame: adopted code has viewgrad's functions under NumPy's names."""
+    return advice.replace(MAKERS, OWN_MAKERS) if ADOPTED in frame.f_globals else advice
 
 
 def _is_library(frame: FrameType) -> bool:
