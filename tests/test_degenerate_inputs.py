@@ -259,8 +259,14 @@ def test_interpolation_at_infinity_and_at_repeated_knots():
     left = leaf([-math.inf, 0.0])
     heights = leaf([0.0, 1.0])
     assert grad(np.interp(leaf([-2.0]), left, heights).sum(), heights)[0].tolist() == [0, 1]
-    with pytest.raises(ValueError, match="increasing points"):
-        np.interp(x, leaf([1.0, 0.0]), heights)
+    falling = [3.0, 1.0, 2.0]
+    points = np.array([0.0, 1.0, 1.5, 2.5, 4.0])
+    expected = np.interp(points, falling, [1.0, 2.0, 5.0])
+    for x, places, values in ((leaf(points), falling, [1.0, 2.0, 5.0]), (points, falling, leaf([1.0, 2.0, 5.0]))):
+        result = np.interp(x, places, values)
+        assert result.detach().tolist() == expected.tolist()
+        with pytest.raises(ValueError, match="increasing points"):
+            result.sum().backward()
 
 
 def test_calls_whose_operands_do_not_fit_are_refused():

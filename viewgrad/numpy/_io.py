@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, given_out, plain_values
 from ..tensor.tensor import Tensor
 from .array_types import is_scalar
 from .testing import on_values
@@ -93,6 +93,8 @@ def _reading(name: str) -> Callable[..., Any]:
         if carries_history(args) or carries_history(kwargs):
             raise lost(f"numpy.{name}", "it takes numbers and memory without history; pass detach()")
         now = getattr(np, name)  # another one while a run is traced
+        if name == "frombuffer":
+            args, kwargs = tuple(map(given_out, args)), {key: given_out(value) for key, value in kwargs.items()}
         return as_tensors(now(*map(plain_values, map(as_argument, args)), **plain_values(kwargs)))
 
     return read

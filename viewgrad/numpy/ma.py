@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.ma
 
-from ..operators.numpy_api.conversion import carries_history, plain_values
+from ..operators.numpy_api.conversion import carries_history, given_out, plain_values
 from ..tensor.tensor import Tensor
 from .masked import FUNCTIONS, MaskedTensor
 from .namespace import public_names
@@ -43,7 +43,22 @@ def _with_mask(name: str) -> Callable[..., Any]:
     return call
 
 
-refused: dict[str, Any] = {name: refusing(getattr(np.ma, name), f"numpy.ma.{name}", WAY_OUT) for name in __all__}
+def _keeping(function: Any, name: str) -> Any:
+    """Return a function that refuses tensors with a history; masked arrays may keep the memory of others."""
+    refused = refusing(function, f"numpy.ma.{name}", WAY_OUT)
+    if refused is function:
+        return function
+
+    @functools.wraps(refused, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not (carries_history(args) or carries_history(kwargs)):
+            args, kwargs = tuple(map(given_out, args)), {key: given_out(value) for key, value in kwargs.items()}
+        return refused(*args, **kwargs)
+
+    return call
+
+
+refused: dict[str, Any] = {name: _keeping(getattr(np.ma, name), name) for name in __all__}
 globals().update(refused | {name: _with_mask(name) for name in (*OF_MASKS, *OF_VALUES)})
 
 

@@ -47,6 +47,11 @@ class matrix:
         given = given.clone() if copy else given
         self.data = given if given.ndim == 2 else given.reshape(1, -1)
 
+    @classmethod
+    def _viewing(cls, data: Any) -> matrix:
+        """Return what `data.view(matrix)` is."""
+        return cls(data, copy=False)
+
     def _created(self, subok: bool) -> Any:
         """Return what `numpy.array` makes of it: itself with `subok`."""
         return self if subok else self.data

@@ -154,15 +154,23 @@ def conversion_refused(what: str) -> str:
     )
 
 
-def captured_write_refused(what: str) -> str:
-    """Return the error message for a tensor that is written into an array made outside of the function.
+def captured_write_refused(what: str, *, is_given_out: bool = False) -> str:
+    """Return the error message for a tensor that is written into memory that plain arrays look at.
 
     Arguments:
         what: the property that an array cannot have: "requires grad" or "has a tangent".
+        is_given_out: whether the memory is a tensor's, and the arrays were given out, rather than the memory of an
+            array made outside of the function.
     """
     frame, _ = _frame_of_user()
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if frame is not None else ""
     where = f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
+    if is_given_out:
+        return (
+            f"a tensor that {what} is written into a tensor{where} whose memory a plain array looks at, made by "
+            "numpy.asarray() or view() in code that is not adopted, where the history would be lost: give that code a "
+            "copy(), or make the array after the last write; if no gradient is needed, use detach()"
+        )
     return (
         f"a tensor that {what} is written into an array made outside of the function{where}, where its history "
         "would be lost: write to a copy() of that array, made inside the function; if no gradient is needed, use "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array as TypedArray
+from collections.abc import Mapping
 from numbers import Rational
 from typing import Any, Final
 
@@ -151,18 +153,56 @@ def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
     return from_numpy(array)  # from_numpy refuses it
 
 
-def as_its_array(value: Any) -> Any:
-    """Return the tensor that an object's `__array__` gives; the object itself if it gives something else.
+def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
+    """Return an object that holds tensors as a tensor: what its `__array__` gives, or the items of a sequence.
 
-    Other objects with `__array__`, such as quantities with units, are more than their elements and follow their own
-    rules.
+    Other objects are returned as they are. Those with `__array_ufunc__`, such as quantities with units, are more than
+    their elements and follow their own rules.
+
+    Arguments:
+        value: the object.
+        is_asked: whether an array is asked for, as by `numpy.asarray`, so that these objects are converted, too.
     """
     kind = type(value)
-    if hasattr(kind, "__array__") and not hasattr(kind, "__array_ufunc__") and not isinstance(value, np.generic):
+    if isinstance(value, (Tensor, np.generic, np.ndarray)):
+        return value
+    if hasattr(kind, "__array__"):
+        if hasattr(kind, "__array_ufunc__") and not is_asked:
+            return value
         made = value.__array__()
-        if isinstance(made, Tensor):
-            return made
+        return made if isinstance(made, Tensor) else value
+    if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(value, NO_SEQUENCES):
+        items = list(value)
+        return joined(items) if holds_tensor(items) else value
     return value
+
+
+# Types of arguments, and of items of lists, that hold no tensors in a way of their own.
+COMMON: Final = frozenset({
+    Tensor, np.ndarray, float, int, bool, complex, str, bytes, type(None), slice, range, type, type(Ellipsis),
+    np.float64, np.float32, np.int64, np.bool_, np.complex128,
+})  # fmt: skip
+
+
+def with_arrays(args: Any) -> Any:
+    """Return arguments with tensors in place of objects that hold some, also in lists.
+
+    Such an object has an `__array__` that gives a tensor, or is a sequence of tensors of another class than list.
+
+    Arguments:
+        args: the arguments of a function of NumPy's, or the items of a list: a list or a tuple.
+    """
+    return args if COMMON.issuperset(map(type, args)) else type(args)(map(_with_arrays, args))
+
+
+def _with_arrays(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return with_arrays(value)
+    return value if type(value) in COMMON else as_its_array(value)
+
+
+# Objects with a length and items that NumPy does not take apart.
+NO_SEQUENCES: Final = (str, bytes, bytearray, memoryview, Mapping, Tensor, TypedArray)
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
@@ -219,7 +259,9 @@ def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     if type(data) is np.ndarray and data.dtype is OBJECT:
         data = of_objects(data)
     elif not isinstance(data, (Tensor, np.ndarray, list, tuple)):
-        data = as_its_array(data)
+        data = as_its_array(data, is_asked=True)
+    elif type(data) in (list, tuple):
+        data = with_arrays(data)
     if not holds_tensor(data):
         return Tensor(data, dtype, requires_grad)
     made: Any = data.clone() if isinstance(data, Tensor) else joined(data)

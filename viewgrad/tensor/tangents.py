@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import DetachedConversionError, GradientMismatchError, InterruptedWriteError
 from .conversions import captured_write_refused, noted
 from .forward_levels import LEVEL, DualLevel, at_level, open_levels
+from .given_out import has_given_out
 from .modes import FORWARD, current_mode
 from .node import new
 from .saved import SavedTensor
@@ -148,7 +149,7 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
 
 
 def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
-    """Refuse to write a value with a tangent to an array from the surroundings of a function.
+    """Refuse to write a value with a tangent to an array from the surroundings, or to memory that an array looks at.
 
     Arguments:
         target: the tensor that is about to be written to.
@@ -158,11 +159,12 @@ def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
         DetachedConversionError: if one of them has a tangent.
     """
     storage = target._storage
-    if storage is None or not storage.captured:
+    if storage is None or not (storage.captured or has_given_out(storage)):
         return
     tensors = [source for source in sources if type(source) is Tensor]
     if any(tangent_of(source, level) is not None for source in tensors for level in open_levels()):
-        raise noted(DetachedConversionError(captured_write_refused("has a tangent")))
+        message = captured_write_refused("has a tangent", is_given_out=not storage.captured)
+        raise noted(DetachedConversionError(message))
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:

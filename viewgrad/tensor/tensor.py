@@ -26,6 +26,7 @@ from ..errors import (
 from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
 from .escapes import has_history, has_tangent, is_differentiated, is_within_transform, record_escape
+from .given_out import give_out
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .refcounts import ALONE_AS_STORAGE, getrefcount
@@ -347,11 +348,15 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def data(self) -> Tensor:
         """The values without history, as returned by `detach()`. Assigning to it writes the values in place.
 
+        Inside a transform of `viewgrad.func` it is the tensor itself, as long as that has no history.
+
         Raises:
             DetachedConversionError: for a tensor with a history inside a transform of `viewgrad.func`, where an
                 unmodified function means NumPy's buffer.
         """
-        if is_within_transform() and has_history(self):
+        if is_within_transform() and not has_history(self):
+            return self
+        if is_within_transform():
             raise noted(DetachedConversionError(
                 "data of a tensor with a history, inside a transform, would lose the history: use the tensor itself, "
                 "or detach() if no gradient is needed"
@@ -384,8 +389,10 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if is_scalar(self):
             window = np.array(self._array)
         else:
-            storage_of(self).shared = True
-            window = self._array.view()
+            storage = storage_of(self)
+            storage.shared = True
+            is_kept = is_within_transform() or current_mode() & TRACE
+            window = give_out(storage, self._array) if is_kept else self._array.view()
         window.flags.writeable = False
         if current_mode() & TRACE:
             record_escape(self, "numpy()", window)

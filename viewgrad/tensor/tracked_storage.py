@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from .given_out import window_at
 from .saved_windows import address_of, reach_of
 from .storage import Storage
 
@@ -81,8 +82,7 @@ def move(array: Array, root: Array, moved: Array) -> Array:
     if not array.size:
         return array
     address = address_of(array) + address_of(moved) - address_of(root)
-    interface = {"data": (address, False), "shape": array.shape, "strides": array.strides, "typestr": array.dtype.str}
-    return np.asarray(Window(interface | {"version": 3}, moved))
+    return np.asarray(window_at(array, address, moved))
 
 
 def copy_of_layout(array: Array) -> Array:
@@ -95,13 +95,3 @@ def copy_of_layout(array: Array) -> Array:
     placed: Array = np.ndarray(array.shape, array.dtype, memory, before, array.strides)
     placed[...] = array
     return placed
-
-
-class Window:
-    """An object that `numpy.asarray` makes a window of memory from."""
-
-    __slots__ = ("__array_interface__", "memory")
-
-    def __init__(self, interface: dict[str, Any], memory: Array) -> None:
-        self.__array_interface__ = interface
-        self.memory = memory

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import DetachedConversionError, LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
 from ..tensor.conversions import captured_write_refused, noted
+from ..tensor.given_out import has_given_out
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
@@ -60,8 +61,9 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         if (storage.foreign or array is not storage.root) and overlaps_itself(array):
             why = "its memory came from outside, or from a detached tensor, so"
             raise OverlappingWriteError(_overlapping(tensor, why))
-        if recorded and storage.captured:
-            raise noted(DetachedConversionError(captured_write_refused("requires grad")))
+        if recorded and (storage.captured or has_given_out(storage)):
+            message = captured_write_refused("requires grad", is_given_out=not storage.captured)
+            raise noted(DetachedConversionError(message))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
         old = ended and view is not None and view.is_before_end

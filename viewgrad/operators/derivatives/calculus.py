@@ -236,8 +236,6 @@ row(
 def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     if period is not None:
         raise TypeError("interp of tensors does not support period=; wrap x, and repeat the first point at the end")
-    if (xp[1:] < xp[:-1]).any():
-        raise ValueError("interp requires increasing points xp")
     return np.interp(x, xp, fp, left, right)
 
 
@@ -250,10 +248,15 @@ class Segments:
         before, after: whether it is before the first knot, or after the last.
         part: its relative position on its segment.
         width: the length of its segment.
+
+    Raises:
+        ValueError: if the knots are not increasing; NumPy's values have no documented meaning then.
     """
 
     def __init__(self, x: Any, xp: Any) -> None:
         points, knots = values_of(x), values_of(xp)
+        if (knots[1:] < knots[:-1]).any():
+            raise ValueError("the gradient of interp requires increasing points xp")
         last = knots.shape[0] - 1
         self.lower = np.clip(np.searchsorted(knots, points, side="right") - 1, 0, max(last - 1, 0))
         self.upper = np.minimum(self.lower + 1, last)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import UnsupportedFunctionError
-from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.creation import as_operand, holds_tensor, with_arrays
 from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
 from .conversion import NESTED, as_argument, as_tensors, carries_history, on_values
@@ -61,6 +61,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        args = with_arrays(args)
         if not any(map(holds_tensor, args)) and not (kwargs and any(map(holds_tensor, kwargs.values()))):
             return as_tensors(function(*args, **kwargs), args)
         handler = FUNCTIONS.get(function)

@@ -43,6 +43,31 @@ def plain_values(value: Any) -> Any:
     return {key: plain_values(item) for key, item in value.items()} if type(value) is dict else value
 
 
+def given_out(value: Any) -> Any:
+    """Return a tensor as an array for something that keeps the array, so that later writes to the tensor are checked.
+
+    Arguments:
+        value: a tensor without history; scalars, and anything else, are returned as they are.
+    """
+    return value.numpy() if isinstance(value, Tensor) and not is_scalar(value) else value
+
+
+def is_structured(dtype: Any) -> bool:
+    """Return whether a dtype has fields, so that arrays of it are NumPy's."""
+    return type(dtype) is list or getattr(dtype, "kind", "") == "V"
+
+
+def given_without_history(value: Any, what: str) -> Any:
+    """Return `value` with arrays in place of the tensors in it.
+
+    Raises:
+        TypeError: if one of them has a history.
+    """
+    if carries_history(value):
+        raise TypeError(f"{what} makes an array of plain numbers, and a tensor would lose its history")
+    return plain_values(value)
+
+
 def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
     """Return the result of a function of arrays for the values of tensors, as tensors.
 

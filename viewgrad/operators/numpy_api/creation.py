@@ -13,11 +13,11 @@ import numpy as np
 
 from ...adoption import adopted_arguments
 from ...tensor.creation import _fresh as fresh
-from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined
+from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined, with_arrays
 from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, is_scalar
 from . import spaced
-from .conversion import NESTED, as_argument, as_tensors, plain_values
+from .conversion import NESTED, as_argument, as_tensors, given_without_history, is_structured, plain_values
 
 CREATORS: dict[str, Callable[..., Any]] = {}
 
@@ -88,7 +88,11 @@ def array(
             if made is object:
                 return made
             object = made
-        object = as_its_array(object)
+        object = as_its_array(object, is_asked=True)
+    elif type(object) in NESTED:
+        object = with_arrays(object)
+    if is_structured(dtype):
+        object = given_without_history(object, "a structured dtype")
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = object
         if holds_tensor(object):

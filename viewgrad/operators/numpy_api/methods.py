@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -12,18 +11,21 @@ import numpy as np
 
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_assigned, as_operand
+from ...tensor.dlpack import allow_external_writes
 from ...tensor.escapes import has_tangent, record_escape
+from ...tensor.given_out import give_out
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
-from ...tensor.storage import scalar_write
+from ...tensor.storage import scalar_write, storage_of
 from ...tensor.tangents import take_tangents
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar
-from ...tensor.trace_hooks import array_of, observed
+from ...tensor.trace_hooks import OBSERVER, array_of, observed
 from ...views import view_ops as views
 from .. import OPERATORS
 from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
+from .conversion import given_without_history, is_structured
 from .dispatch import check_cast, of_dtype, write_out
 from .ufuncs import argsort, sort
 
@@ -106,24 +108,25 @@ def _astype(
     _in_columns(self, order)  # raises for unknown orders
     if casting != "unsafe":
         check_cast(self.dtype, dtype, casting, "astype")
+    if is_structured(dtype):
+        return given_without_history(self, "astype() to a structured dtype").astype(dtype)
     return astyped(self, dtype, copy)
 
 
 def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
     """Return a view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+    kind = next((each for each in (type, *shape, dtype) if _is_array_class(each)), None)
+    if kind is not None:
+        wanted = [each for each in (*shape, dtype) if each is not None and each is not kind]
+        viewed_as = _viewed_as(self, kind)
+        return viewed_as.view(*wanted) if wanted else viewed_as
     if not shape and dtype is None:
         return self if is_scalar(self) else self[...]
     first = dtype if dtype is not None else shape[0]
     if len(shape) > 1 or isinstance(first, (int, np.integer, tuple, list)):
         return viewed(self, *shape)
-    if getattr(first, "__name__", "") == "ndarray" or first is Tensor:
+    if first is Tensor:
         return self[...]
-    if isinstance(first, builtins.type) and issubclass(first, np.ndarray):  # a class that someone derived
-        if _carries_history(self):
-            raise TypeError(
-                f"{first.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself"
-            )
-        return np.array(self._array).view(first)
     wanted = np.dtype(first)
     if wanted == self.dtype:
         return self if is_scalar(self) else self[...]
@@ -136,6 +139,30 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
     looked_at = np.array(self._array).view(wanted)
     looked_at.flags.writeable = False  # it is a copy, in which writes would be lost
     return as_operand(looked_at) if wanted.kind in "biufc" else looked_at
+
+
+def _is_array_class(value: Any) -> bool:
+    return isinstance(value, type) and (
+        value.__name__ == "ndarray" or issubclass(value, np.ndarray) or hasattr(value, "_viewing")
+    )
+
+
+def _viewed_as(self: Tensor, kind: Any) -> Any:
+    """Return a tensor as an array of a class, which is NumPy's `ndarray` or derived from it."""
+    if kind.__name__ == "ndarray":
+        return self if is_scalar(self) else self[...]
+    if hasattr(kind, "_viewing"):  # a class of `viewgrad.numpy`
+        return kind._viewing(self)
+    if _carries_history(self):
+        raise TypeError(
+            f"{kind.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself"
+        )
+    if is_scalar(self):
+        return np.array(self._array).view(kind)
+    if current_mode() & TRACE:
+        OBSERVER.get().refuse(f"view() as {kind.__name__}")
+    allow_external_writes(self)
+    return give_out(storage_of(self), self._array, is_writable=True).view(kind)
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.creation import holds_tensor
+from ...tensor.creation import holds_tensor, with_arrays
 from ...tensor.tensor import UFUNCS, Tensor
 from ...tensor.trace_hooks import composed
 from .. import OPERATORS
@@ -71,6 +71,7 @@ class UniversalFunction:
         method = self.numpy if kind == "__call__" else getattr(self.numpy, kind)
         if "dim" in kwargs or "keepdim" in kwargs:
             kwargs = in_numpy_names(kwargs)
+        args = with_arrays(args)
         if not holds_tensor(args) and not (kwargs and holds_tensor(tuple(kwargs.values()))):
             return as_tensors(method(*args, **kwargs), args)
         if kind == "__call__" and len(args) > self._arguments:

@@ -14,6 +14,7 @@ from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
 from ...tensor.conversions import is_shown
 from ...tensor.escapes import CONTROL_FLOW
+from ...tensor.given_out import has_given_out
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
@@ -273,6 +274,8 @@ class Tracer:
             items: the items of an index by arrays; None for the whole tensor.
             kind: "write", "put_at" or "add_at".
         """
+        if tensor._storage is not None and has_given_out(tensor._storage):
+            self.refuse("a write to memory that a plain array looks at")
         memory = self._memory_of(tensor, tensor._array)
         chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)

@@ -1,0 +1,67 @@
+"""Plain arrays that look at the memory of a tensor, given out inside a transform.
+
+A class that is not adopted, or a library, may keep such an array. If a value with a history is written to the tensor
+while the array exists, whoever reads the array finds the number without the history. So the write is refused.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Final
+
+import numpy as np
+
+from .saved_windows import address_of
+from .storage import Storage
+
+Array = np.ndarray[Any, Any]
+# The storages that have given out arrays, by their address, with the objects that these arrays keep alive.
+_GIVEN_OUT: Final[dict[int, tuple[weakref.ref[Storage], weakref.WeakSet[Window]]]] = {}
+
+
+class Window:
+    """An object that `numpy.asarray` makes a window of memory from, and that every view of the window keeps alive."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "memory")
+
+    def __init__(self, interface: dict[str, Any], memory: Array) -> None:
+        self.__array_interface__ = interface
+        self.memory = memory
+
+
+def window_at(array: Array, address: int, memory: Array, *, is_writable: bool = True) -> Window:
+    """Return the window at an address that has the shape and strides of an array.
+
+    Arguments:
+        array: the array.
+        address: the address of its first element.
+        memory: the array that owns the memory there.
+        is_writable: whether arrays made from it can be written to.
+    """
+    interface = {"shape": array.shape, "strides": array.strides, "typestr": array.dtype.str, "version": 3}
+    return Window(interface | {"data": (address, not is_writable)}, memory)
+
+
+def give_out(storage: Storage, array: Array, *, is_writable: bool = False) -> Array:
+    """Return a window on an array of a storage, and remember that there is one as long as it exists.
+
+    Arguments:
+        storage: the storage.
+        array: the array of a tensor on it.
+        is_writable: whether the window can be written to.
+    """
+    window = window_at(array, address_of(array), array, is_writable=is_writable)
+    known = _GIVEN_OUT.get(id(storage))
+    if known is None or known[0]() is not storage:
+        key = id(storage)
+        known = _GIVEN_OUT[key] = weakref.ref(storage, lambda _: _GIVEN_OUT.pop(key, None)), weakref.WeakSet()
+    known[1].add(window)
+    return np.asarray(window)
+
+
+def has_given_out(storage: Storage) -> bool:
+    """Return whether an array of `give_out` still looks at the memory of a storage."""
+    if not _GIVEN_OUT:
+        return False
+    known = _GIVEN_OUT.get(id(storage))
+    return known is not None and known[0]() is storage and len(known[1]) > 0
