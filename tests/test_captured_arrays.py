@@ -1,11 +1,11 @@
 """Arrays from the surroundings of adopted functions: their copies hold gradients, and they themselves refuse them."""
 
+import collections
 import copy
 import functools
 import statistics
 import tracemalloc
 import types
-from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -14,11 +14,12 @@ import viewgrad as vg
 from viewgrad.errors import DetachedConversionError
 
 START = np.arange(6.0).reshape(2, 3) + 1.0
-Pair = namedtuple("Pair", "table number")
+Pair = collections.namedtuple("Pair", "table number")
 
 TABLE = START.copy()
 TABLES = [START.copy(), 1.0]
 NAMED = {"table": START.copy()}
+SPACE = types.SimpleNamespace(table=START.copy(), number=2)
 PAIR = Pair(START.copy(), 2)
 module = types.ModuleType("constants_of_the_test")
 module.TABLE = START.copy()
@@ -61,6 +62,10 @@ def of_dict(x):
     return computed(NAMED["table"], x)
 
 
+def of_namespace(x):
+    return computed(SPACE.table, x)
+
+
 def of_named_tuple(x):
     return computed(PAIR.table, x)
 
@@ -89,6 +94,7 @@ PLACES = {
     "global": (of_global, TABLE),
     "list": (of_list, TABLES[0]),
     "dict": (of_dict, NAMED["table"]),
+    "namespace": (of_namespace, SPACE.table),
     "named tuple": (of_named_tuple, PAIR.table),
     "module": (of_module, module.TABLE),
     "attribute": (of_attribute, MODEL.table),
@@ -335,17 +341,17 @@ def test_a_captured_array_is_saved_after_each_change():
     MATRIX[...] = start
 
 
-HOLDER = types.SimpleNamespace(made=START.copy())  # an object of a class that is not adopted
+HOLDER = collections.OrderedDict(made=START.copy())  # an object of a class that is not adopted
 
 
 def into_plain_array(x):
-    own = HOLDER.made.copy()
+    own = HOLDER["made"].copy()
     own[0, 0] = x
     return own.sum()
 
 
 def into_array(x):
-    own = np.array(HOLDER.made)
+    own = np.array(HOLDER["made"])
     own[0, 0] = x
     return own.sum()
 
@@ -354,3 +360,35 @@ def test_errors_name_numpys_function_in_adopted_code():
     with pytest.raises(DetachedConversionError, match=r"numpy.array\(\) of it inside the function"):
         vg.grad(into_plain_array)(1.0)
     assert vg.grad(into_array)(1.0) == 1.0
+
+
+def test_namespaces_are_shared_with_adopted_code():
+    space = types.SimpleNamespace(table=START.copy(), scale=2.0, spare=1, exp=np.exp)
+
+    def run(x):
+        del space.spare
+        space.scale = 3.0 * space.scale
+        space.total = (space.table.sum() * x).copy()
+        return space.total * space.scale + space.exp(x)
+
+    assert vg.grad(run)(0.0) == 21.0 * 6.0 + 1.0
+    assert space.scale == 6.0 and not hasattr(space, "spare") and float(space.total) == 0.0
+    assert type(space) is types.SimpleNamespace and type(space.table) is np.ndarray
+    space.spare, space.scale, space.table = 1, 1.0, np.ones(2)
+    assert vg.grad(run)(0.0) == 2.0 * 3.0 + 1.0
+
+
+def test_items_are_written_to_the_users_lists_and_dicts():
+    items, names = [START.copy()], {"first": START.copy()}
+
+    def run(x):
+        for number in range(5):
+            items.append(x * number)
+            names[number] = items[-1]
+        items[1] = items[0][0, 1] * x
+        items[-2:] = [x]
+        return sum(items[1:]) + names[2]
+
+    assert vg.grad(run)(1.0) == 2.0 + 1.0 + 2.0 + 1.0 + 2.0
+    assert [np.ndim(item) for item in items] == [2, 0, 0, 0, 0] and list(names) == ["first", 0, 1, 2, 3, 4]
+    assert type(items) is list and type(names) is dict and items[0] is not names["first"]

@@ -1,13 +1,14 @@
-"""Lists and dicts of functions, models and modules as adopted code sees them.
+"""Lists, dicts and namespaces of functions, models, arrays and modules as adopted code sees them.
 
-`METHODS["euler"](x)` and `for layer in self.layers` must find adopted versions. The list or dict of adopted code holds
-these, is read at full speed, and applies each change to the user's own one too.
+`METHODS["euler"](x)`, `for layer in self.layers` and `parameters.matrix.copy()` must find adopted versions. The
+container of adopted code holds these, is read at full speed, and applies each change to the user's own one too.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 
@@ -40,6 +41,19 @@ class AdoptedList(list[Any]):
         """Copy the contents of this list into the original."""
         self._seen = list(map(self._unadopted, self))
         self.original[:] = self._seen
+
+    def append(self, item: Any) -> None:
+        """Append an item to both lists, in constant time."""
+        super().append(item)
+        self.original.append(self._unadopted(item))
+        self._seen.append(self.original[-1])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, value)
+        if isinstance(index, slice):
+            self.write_original()
+        else:
+            self.original[index] = self._seen[index] = self._unadopted(value)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return list, (list(map(self._unadopted, self)),)
@@ -79,8 +93,67 @@ class AdoptedDict(dict[Any, Any]):
         self.original.clear()
         self.original.update(self._seen)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self.original[key] = self._seen[key] = self._unadopted(value)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, ({key: self._unadopted(value) for key, value in self.items()},)
+
+
+class AdoptedNamespace(types.SimpleNamespace):
+    """A namespace with adopted values; assignments reach the original.
+
+    Arguments:
+        original: the user's namespace.
+        adopted: returns the adopted version of a value.
+        unadopted: returns the user's own object for an adopted version.
+    """
+
+    __slots__ = ("__weakref__", "_adopted", "_seen", "_unadopted", "original")
+
+    def __init__(
+        self, original: types.SimpleNamespace, adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
+    ) -> None:
+        assign = super().__setattr__
+        assign("original", original)
+        assign("_adopted", adopted)
+        assign("_unadopted", unadopted)
+        assign("_seen", {})
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Update the values from the original."""
+        now, seen, own = vars(self.original), self._seen, vars(self)
+        for name in [name for name in seen if name not in now]:
+            del seen[name], own[name]
+        for name, value in now.items():
+            if name not in seen or seen[name] is not value:
+                seen[name] = value
+                own[name] = self._adopted(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        self._seen[name] = self._unadopted(value)
+        setattr(self.original, name, self._seen[name])
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        del self._seen[name]
+        delattr(self.original, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.original.__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+def contents_of(container: Any) -> Iterable[Any]:
+    """Return the items of a list, or the values of a dict or of a namespace."""
+    if isinstance(container, types.SimpleNamespace):
+        container = vars(container)
+    return container.values() if isinstance(container, dict) else container
 
 
 def _writing(kind: type, name: str) -> Callable[..., Any]:
@@ -99,15 +172,16 @@ def _writing(kind: type, name: str) -> Callable[..., Any]:
 for _kind, _base, _names in (
     (
         AdoptedList, list,
-        ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__", "__delitem__",
-         "__iadd__", "__imul__"),
+        ("extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__delitem__", "__iadd__", "__imul__"),
     ),
     (
         AdoptedDict, dict,
-        ("pop", "popitem", "clear", "update", "setdefault", "__setitem__", "__delitem__", "__ior__"),
+        ("pop", "popitem", "clear", "update", "setdefault", "__delitem__", "__ior__"),
     ),
 ):  # fmt: skip
     for _name in _names:
         setattr(_kind, _name, _writing(_base, _name))
 
-CONTAINERS: Final[dict[type, Any]] = {list: AdoptedList, dict: AdoptedDict}
+CONTAINERS: Final[dict[type, Any]] = {
+    list: AdoptedList, dict: AdoptedDict, types.SimpleNamespace: AdoptedNamespace
+}  # fmt: skip

@@ -37,7 +37,7 @@ from .classes import (
     refresh_class,
 )
 from .code_objects import captured
-from .containers import CONTAINERS, AdoptedDict, AdoptedList
+from .containers import CONTAINERS, contents_of
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import Conversion, converted, is_single_dispatch, may_change, single_dispatch
 from .global_names import AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
@@ -538,10 +538,10 @@ class AdoptionRegistry:
     def _container(self, value: Any) -> Any:
         found = self._containers.get(id(value))
         if found is not None and found.original is value:
-            for item in found.values() if isinstance(found, dict) else found:
+            for item in contents_of(found):
                 self.adopted(original_of(item))
             return found
-        items = value.values() if isinstance(value, dict) else value
+        items = contents_of(value)
         if id(value) in self._under_way or PLAIN.issuperset(map(type, items)):
             return value
         self._under_way.add(id(value))
@@ -554,6 +554,7 @@ class AdoptionRegistry:
         return made
 
 
+ADOPTED_CONTAINERS: Final = frozenset(CONTAINERS.values())
 HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     types.FunctionType: AdoptionRegistry._function,
     types.ModuleType: AdoptionRegistry._module,
@@ -569,6 +570,7 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     tuple: AdoptionRegistry._tuple,
     list: AdoptionRegistry._container,
     dict: AdoptionRegistry._container,
+    types.SimpleNamespace: AdoptionRegistry._container,
 }
 
 
@@ -658,7 +660,7 @@ def original_of(value: Any) -> Any:
         name = value._state.original.get("__name__")
         module = sys.modules.get(name)
         return module if module is not None and vars(module) is value._state.original else value
-    elif kind in (AdoptedList, AdoptedDict):
+    elif kind in ADOPTED_CONTAINERS:
         return value.original
     elif kind is types.MethodType and original_of_counterpart(value) is MISSING:
         function, instance = original_of(value.__func__), original_of(value.__self__)
