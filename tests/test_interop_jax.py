@@ -133,3 +133,58 @@ def test_single_precision_of_jax_is_an_error():
         from_jax(jnp.sin)(vg.Tensor(1.0))
     with jax.enable_x64(False):
         assert func.grad(from_jax(jnp.sin))(vg.Tensor(np.float32(0.0))).item() == 1.0
+
+
+# -- complex numbers, integers -----------------------------------------------------------------------------------------
+
+Z = np.array([0.3 + 0.2j, -1.0 + 0.5j])
+COMPLEX = [
+    (lambda z: np.exp(z) * z, lambda z: jnp.exp(z) * z),
+    (lambda z: np.conj(z) * z * z, lambda z: jnp.conj(z) * z * z),
+    (lambda z: np.abs(z) ** 2 + 0j, lambda z: jnp.abs(z) ** 2 + 0j),
+]
+
+
+@pytest.mark.parametrize(("f", "g"), COMPLEX)
+def test_gradients_by_complex_numbers_are_those_of_jax(f, g):
+    def first(function):
+        return jax.grad(lambda z: jnp.real(function(z) * (1 - 2j)).sum())
+
+    def second(function):
+        return jax.grad(lambda z: jnp.abs(first(function)(z) * (2 + 1j)).sum())
+
+    for transform in (first, second):
+        np.testing.assert_allclose(transform(jax_function(f))(Z), transform(g)(Z), rtol=1e-12)
+        np.testing.assert_allclose(jax.vmap(transform(jax_function(f)))(Z[:, None]), jax.vmap(transform(g))(Z[:, None]))
+    real = jnp.array([0.5, 2.0])
+    expected = jax.grad(lambda x: jnp.abs(g(x * (1 + 2j))).sum())(real)
+    np.testing.assert_allclose(jax.grad(lambda x: jnp.abs(jax_function(f)(x * (1 + 2j))).sum())(real), expected)
+
+
+@pytest.mark.parametrize(("f", "g"), COMPLEX)
+def test_gradients_of_jax_functions_of_complex_numbers_are_those_of_viewgrad(f, g):
+    def loss(function):
+        return lambda z: (function(z) * (1 - 2j)).sum().real
+
+    z = vg.Tensor(Z, requires_grad=True)
+    found, expected = (vg.autograd.grad(loss(each)(z), z, create_graph=True)[0] for each in (from_jax(g), f))
+    np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-12)
+    second = [vg.autograd.grad((each * (2 + 1j)).sum().imag, z, retain_graph=True)[0] for each in (found, expected)]
+    np.testing.assert_allclose(*second, rtol=1e-12, atol=1e-12)
+    tangents = [func.jvp(loss(each), (vg.Tensor(Z),), (vg.Tensor(Z * 1j),))[1] for each in (from_jax(g), f)]
+    np.testing.assert_allclose(*tangents, rtol=1e-12)
+
+
+def test_holomorphic_functions():
+    f, g = COMPLEX[0]
+    found = jax.grad(lambda z: jax_function(f)(z).sum(), holomorphic=True)(Z)
+    np.testing.assert_allclose(found, jax.grad(lambda z: g(z).sum(), holomorphic=True)(Z))
+
+
+def test_integer_arguments_and_results_have_derivatives_in_forward_mode():
+    picked = from_jax(lambda x, places: (x[places] ** 3, jnp.argmax(x)))
+    x, places = vg.Tensor([1.0, 2.0, 3.0]), np.array([2, 0])
+    (_, greatest), (tangent, none) = func.jvp(lambda x: picked(x, places), (x,), (vg.ones(3),))
+    np.testing.assert_allclose(tangent, [27.0, 3.0])
+    assert greatest == 2 and none == 0
+    np.testing.assert_allclose(func.hessian(lambda x: picked(x, places)[0].sum())(x), np.diag([6.0, 0.0, 18.0]))

@@ -84,3 +84,14 @@ def test_a_model_is_sampled():
     draws = found.posterior["mean"].values
     assert abs(draws.mean() - data.mean()) < 0.06
     assert abs(draws.std() - 20**-0.5) < 0.04
+
+
+def test_shapes_of_gradients_are_those_of_the_inputs_and_no_rewrite_fails(caplog):
+    vector = pytensor_op(recurrence, outputs=pt.dvector)
+    x, a = pt.dvector("x"), pt.dscalar("a")
+    gradient = pytensor.grad(vector(x, a).sum(), x)
+    shape = pytensor.function([x, a], gradient.shape, on_unused_input="ignore")
+    assert shape(X, A).tolist() == [3]
+    assert not [node for node in shape.maker.fgraph.toposort() if "Viewgrad" in str(node.op)]  # it need not run
+    vector(x, a).shape.eval({x: X, a: A})
+    assert not caplog.records

@@ -187,3 +187,78 @@ def test_parameters():
 def test_trees_of_results():
     found = from_torch(lambda x: {"max": x.max(dim=0), "n": 3})(vg.Tensor([[1.0, 5.0], [2.0, 4.0]]))
     assert found["max"].values.numpy().tolist() == [2.0, 5.0] and found["n"] == 3
+
+
+# -- what surrounds a call ---------------------------------------------------------------------------------------------
+
+
+def test_integer_arguments_and_results_have_derivatives_of_all_orders_and_modes():
+    picked = from_torch(lambda x, places: (x[places] ** 3, x.argmax()))
+    x, places = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True), np.array([2, 0])
+    (first,) = vg.autograd.grad(picked(x, places)[0].sum(), x, create_graph=True)
+    (second,) = vg.autograd.grad(first.sum(), x)
+    np.testing.assert_allclose(second, [6.0, 0.0, 18.0])
+    (_, greatest), (tangent, none) = func.jvp(lambda x: picked(x, places), (vg.Tensor([1.0, 2.0, 3.0]),), (vg.ones(3),))
+    np.testing.assert_allclose(tangent, [27.0, 3.0])
+    assert greatest == 2 and none == 0 and none.dtype == greatest.dtype
+
+
+def test_pytorch_functions_are_recorded_in_inference_mode():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    with torch.inference_mode():
+        (found,) = vg.autograd.grad(from_torch(torch.exp)(x).sum(), x)
+    np.testing.assert_allclose(found, np.exp([1.0, 2.0]))
+
+
+def test_random_numbers_of_pytorch_are_those_of_the_first_run():
+    drop = from_torch(lambda x: torch.nn.functional.dropout(x, 0.5) ** 3)
+    x = vg.Tensor(np.ones(20), requires_grad=True)
+    y = drop(x)
+    (first,) = vg.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = vg.autograd.grad(first.sum(), x)
+    np.testing.assert_allclose(second, 6.0 * y.detach())
+    value, tangent = func.jvp(drop, (vg.ones(20),), (vg.ones(20),))
+    np.testing.assert_allclose(tangent, 3.0 * value)
+    state = torch.get_rng_state()
+    func.jvp(drop, (vg.ones(20),), (vg.ones(20),))
+    after = torch.rand(1)
+    torch.set_rng_state(state)
+    drop(vg.ones(20))
+    assert after == torch.rand(1)
+
+
+def test_functions_that_compute_other_values_again_are_refused():
+    counts = []
+
+    def counted(x):
+        counts.append(None)
+        return x * x * float(len(counts))
+
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    y = torch_function(counted)(x)
+    assert torch.allclose(torch.autograd.grad(y.sum(), x, retain_graph=True)[0], 2 * y)
+    with pytest.raises(InteropError, match="computed other values"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)
+    x = vg.Tensor(np.ones(3), requires_grad=True)
+    y = from_torch(counted)(x)
+    with pytest.raises(InteropError, match="computed other values"):
+        vg.autograd.grad(y.sum(), x, create_graph=True)
+
+
+def test_writes_of_pytorch_functions_to_arguments_are_refused():
+    with pytest.raises(InteropError, match="wrote to an argument"):
+        from_torch(lambda x: x.add_(1))(vg.ones(3))
+
+
+@pytest.mark.parametrize("function", [np.exp, np.tanh, vg.compile(np.exp), np.cumprod, lambda x: x, lambda x: x[1:]])
+def test_writes_to_results_and_arguments_afterwards_change_no_gradient(function):
+    x = torch.linspace(0.5, 2.0, 4, dtype=torch.float64).requires_grad_()
+    y = torch_function(function)(x)
+    (expected,) = torch.autograd.grad(y.sum(), x, retain_graph=True)
+    y.data.zero_()
+    x.data.mul_(5.0)
+    assert torch.equal(torch.autograd.grad(y.sum(), x)[0], expected)
+    y = torch_function(function)(x)
+    y.mul_(3.0)
+    (tripled,) = torch.autograd.grad(y.sum(), x)
+    assert torch.allclose(tripled, 3.0 * torch.autograd.grad(torch_function(function)(x).sum(), x)[0])

@@ -111,9 +111,10 @@ def _operation(operation: Operation, expected: Sequence[Shape]) -> Callable[...,
 
     def backward(arrays: Any, cotangents: Any) -> Any:
         inexact = [x for x in arrays if _is_inexact(x)]
-        given = [c for c, out in zip(cotangents, expected) if _is_inexact(out)]
+        given = [_conjugate(c) for c, out in zip(cotangents, expected) if _is_inexact(out)]
         structs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inexact]
-        found = iter(_operation(operation.pullback(len(arrays)), structs)(*arrays, *given) if inexact else ())
+        pulled = _operation(operation.pullback(len(arrays)), structs)(*arrays, *given) if inexact else ()
+        found = map(_conjugate, pulled)
         return tuple([next(found) if _is_inexact(x) else np.zeros(x.shape, jax.dtypes.float0) for x in arrays])
 
     call.defvjp(forward, backward)
@@ -166,6 +167,11 @@ def _shapes_by_run(operation: Operation, structs: Sequence[Shape]) -> list[Shape
 
 def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, (jax.Array, np.ndarray, np.generic, float, complex)) and not isinstance(leaf, bool)
+
+
+def _conjugate(array: Any) -> Any:
+    """Return the conjugate of a gradient: those of viewgrad, like PyTorch's, are the conjugates of JAX's."""
+    return jax.numpy.conj(array) if jax.numpy.iscomplexobj(array) else array
 
 
 def _is_inexact(value: Any) -> bool:
@@ -237,7 +243,8 @@ class _Operator(Function):
         if not current_mode() & (GRAD | FORWARD):
             found = ctx.pull(_cotangents(grads))
             return None, None, *[
-                from_new_array(np.array(g)) if need and _is_inexact(g) else None for g, need in zip(found, needed)
+                from_new_array(np.array(_conjugate(g))) if need and _is_inexact(g) else None
+                for g, need in zip(found, needed)
             ]  # fmt: skip
         count = len(tensors)
         places = [n for n, x in enumerate(tensors) if x.dtype.kind in "fc"]
@@ -245,10 +252,10 @@ class _Operator(Function):
         def pullback(*given: Any) -> Any:
             outputs, pull = jax.vjp(lambda *arrays: jax.tree.leaves(ctx.f(*arrays)), *given[:count])
             found = pull([
-                g if _is_inexact(out) else np.zeros(out.shape, jax.dtypes.float0)
+                _conjugate(g) if _is_inexact(out) else np.zeros(out.shape, jax.dtypes.float0)
                 for out, g in zip(outputs, given[count:])
             ])  # fmt: skip
-            return [found[n] for n in places]
+            return [_conjugate(found[n]) for n in places]
 
         pulled = iter(_Operator.apply(pullback, [], *tensors, *grads))
         gradients = [next(pulled) if n in places else None for n in range(count)]
@@ -258,7 +265,7 @@ class _Operator(Function):
     def jvp(ctx: Any, *tangents: Any) -> Any:
         tensors, given = ctx.saved_tensors, tangents[2:]
         count = len(tensors)
-        places = [n for n, tangent in enumerate(given) if tangent is not None]
+        places = [n for n, x in enumerate(tensors) if given[n] is not None and x.dtype.kind in "fc"]
 
         def pushed(*both: Any) -> Any:
             directions = [
@@ -287,5 +294,6 @@ def _jax_of(tensor: Tensor) -> Any:
 
 def _cotangents(grads: Sequence[Tensor]) -> list[Any]:
     return [
-        jax.numpy.array(g._array) if g.dtype.kind in "fc" else np.zeros(g.shape, jax.dtypes.float0) for g in grads
+        _conjugate(jax.numpy.array(g._array)) if g.dtype.kind in "fc" else np.zeros(g.shape, jax.dtypes.float0)
+        for g in grads
     ]

@@ -70,11 +70,14 @@ class Operation:
             "argument, or detach() it"
         )
 
-    def pullback(self, count: int) -> Operation:
+    def pullback(self, count: int, samples: Sequence[Array] | None = None) -> Operation:
         """Return the operation from inputs and the gradients of outputs to the gradients of floating-point inputs.
+
+        The operation runs the function again. It raises an `InteropError` if that computes other values.
 
         Arguments:
             count: the number of inputs.
+            samples: samples of the floating-point outputs of the first run; see `samples_of`.
         """
 
         def pulled(*given: Any) -> Any:
@@ -87,6 +90,11 @@ class Operation:
                 leaves = [leaf for leaf in flatten(self.function(*inputs))[0] if leaf.dtype.kind in "fc"]
                 if _leads_elsewhere(leaves, given):
                     raise self._captured()
+                if samples is not None and not _alike(samples_of(leaves), samples):
+                    raise InteropError(
+                        f"{self.name} computed other values when it ran again for higher derivatives: it draws random "
+                        "numbers, or reads state that has changed; pass such values as arguments"
+                    )
                 return leaves
 
             return list(vjp(of_floats, *[inputs[n] for n in places])[1](list(cotangents)))
@@ -133,6 +141,20 @@ class Evaluation:
             zeros = np.zeros(x.shape, x.dtype) if x.requires_grad else None
             gradients.append(zeros if each is None else np.array(each._array))
         return gradients
+
+
+def samples_of(tensors: Sequence[Tensor]) -> list[Array]:
+    """Return some elements of each floating-point tensor, at most 64, spread evenly."""
+    arrays = [each._array for each in tensors if each.dtype.kind in "fc"]
+    return [np.array(np.asarray(each).flat[:: max(1, each.size // 64)][:64]) for each in arrays]
+
+
+def _alike(samples: Sequence[Array], others: Sequence[Array]) -> bool:
+    return len(samples) == len(others) and all(
+        one.shape == other.shape
+        and np.allclose(one, other, rtol=1e-6 if one.dtype.char in "dD" else 1e-2, atol=0, equal_nan=True)
+        for one, other in zip(samples, others)
+    )
 
 
 def _leads_elsewhere(tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> bool:

@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, grad_undefined
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
+from pytensor.tensor.exceptions import ShapeError
 
 from ..adoption import adopted_callable
 from ..errors import InteropError
@@ -60,12 +61,13 @@ class ViewgradOp(Op):  # type: ignore[misc]
     Arguments:
         operation: the operation to compute.
         types: the types of the results.
+        like: for gradients, the positions of the inputs that have the shapes of the results.
     """
 
     __props__ = ()
 
-    def __init__(self, operation: Operation, types: Sequence[Any]) -> None:
-        self.operation, self.types = operation, list(types)
+    def __init__(self, operation: Operation, types: Sequence[Any], like: Sequence[int] | None = None) -> None:
+        self.operation, self.types, self.like = operation, list(types), like
 
     def __eq__(self, other: object) -> bool:  # operations are the same if they compute the same function
         return self is other
@@ -110,18 +112,20 @@ class ViewgradOp(Op):  # type: ignore[misc]
             for out, g in zip(outputs, output_grads)
             if _is_inexact(out.type.dtype)
         ]
-        wanted = [x for x in inputs if _is_inexact(x.type.dtype)]
-        if not wanted:
+        places = [n for n, x in enumerate(inputs) if _is_inexact(x.type.dtype)]
+        if not places:
             return [grad_undefined(self, n, x) for n, x in enumerate(inputs)]
-        pullback = ViewgradOp(self.operation.pullback(len(inputs)), [x.type for x in wanted])
+        pullback = ViewgradOp(self.operation.pullback(len(inputs)), [inputs[n].type for n in places], places)
         found = iter(pullback.make_node(*inputs, *cotangents).outputs)
         return [next(found) if _is_inexact(x.type.dtype) else DisconnectedType()() for x in inputs]
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         """Return the shapes of the results: numbers, or those of the inputs that they are gradients of."""
+        if self.like is not None:
+            return [shapes[n] for n in self.like]
         if all(out.type.ndim == 0 for out in node.outputs):
             return [()] * len(node.outputs)
-        raise NotImplementedError  # PyTensor then runs the operation
+        raise ShapeError(f"the shapes of the results of {self.operation.name} are known when it has run")
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         """Run the operation when the graph is called, not when it is compiled."""

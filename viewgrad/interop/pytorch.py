@@ -15,7 +15,7 @@ from ..errors import InteropError
 from ..func.tree import flatten, unflatten
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.tensor import Tensor, from_new_array
-from .operation import Operation, on_leaves
+from .operation import Operation, on_leaves, samples_of
 
 __all__ = ["from_torch", "torch_function"]
 
@@ -80,6 +80,7 @@ class _Operation(torch.autograd.Function):  # type: ignore[misc]
         found = operation(arrays, needed)
         rebuilt.append(found.tree)
         ctx.operation, ctx.evaluation = operation, found
+        ctx.samples = samples_of(found.outputs) if any(needed) else None
         ctx.save_for_backward(*tensors)
         outputs = tuple([torch.from_numpy(each) if each.ndim else torch.tensor(each[()]) for each in found.arrays()])
         ctx.mark_non_differentiable(*[each for each in outputs if not _is_inexact(each)])
@@ -91,7 +92,7 @@ class _Operation(torch.autograd.Function):  # type: ignore[misc]
         if not torch.is_grad_enabled():
             found = ctx.evaluation.gradients([_array_of(each) for each in grads])
             return None, None, *[None if each is None else torch.from_numpy(np.asarray(each)) for each in found]
-        pullback = ctx.operation.pullback(len(tensors))
+        pullback = ctx.operation.pullback(len(tensors), ctx.samples)
         cotangents = [g for g, out in zip(grads, ctx.evaluation.outputs) if out.dtype.kind in "fc"]
         pulled = iter(_Operation.apply(pullback, [], *tensors, *cotangents))
         gradients = [next(pulled) if _is_inexact(t) else None for t in tensors]
@@ -153,12 +154,18 @@ class _Operator(Function):
 
     @staticmethod
     def forward(ctx: Any, f: Callable[..., Any], rebuilt: list[Any], is_users: bool, *tensors: Tensor) -> Any:
-        inputs = [torch.from_numpy(np.array(tensor._array)) for tensor in tensors]
         needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
-        for x, need in zip(inputs, needed):
-            x.requires_grad_(need)
-        with torch.enable_grad():
+        # Nothing is recorded in inference mode, not even with grad mode on.
+        with torch.inference_mode(False), torch.enable_grad():
+            inputs = [torch.from_numpy(np.array(tensor._array)) for tensor in tensors]
+            for x, need in zip(inputs, needed):
+                x.requires_grad_(need)
+            ctx.random = torch.random.get_rng_state()
             leaves, structure = flatten(f(*inputs), TORCH_LEAVES)
+        if any(x._version for x in inputs):
+            raise InteropError(
+                "the PyTorch function wrote to an argument in place, which viewgrad would not see; use a clone"
+            )
         if is_users:
             _refuse_captured(leaves, inputs)
         rebuilt.append(structure)
@@ -172,28 +179,28 @@ class _Operator(Function):
         if not current_mode() & (GRAD | FORWARD):
             cotangents = [torch.from_numpy(np.array(each._array)) for each in grads]
             return None, None, None, *_torch_vjp(ctx.results.tensors, ctx.inputs.tensors, cotangents)
-        count = len(tensors)
+        count, again = len(tensors), _repeated(ctx)
         needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
         places = [n for n, need in enumerate(needed) if need]
 
         def pullback(*given: Any) -> Any:
             inputs, cotangents = _leaves_at(given[:count], places), given[count:]
-            outputs = flatten(ctx.f(*inputs), TORCH_LEAVES)[0]
-            found = _torch_gradients(outputs, [inputs[n] for n in places], cotangents, create_graph=True)
+            found = _torch_gradients(again(inputs), [inputs[n] for n in places], cotangents, create_graph=True)
             return [torch.zeros_like(inputs[n]) if g is None else g for n, g in zip(places, found)]
 
-        found = iter(_Operator.apply(pullback, [], False, *tensors, *grads))
+        floats = [g for g, out in zip(grads, ctx.results.tensors) if _is_inexact(out)]
+        found = iter(_Operator.apply(pullback, [], False, *tensors, *floats))
         return None, None, None, *[next(found) if need else None for need in needed]
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         tensors, given = ctx.saved_tensors, tangents[3:]
-        places = [n for n, tangent in enumerate(given) if tangent is not None]
-        count = len(tensors)
+        places = [n for n, x in enumerate(tensors) if given[n] is not None and x.dtype.kind in "fc"]
+        count, again = len(tensors), _repeated(ctx)
 
         def pushed(*both: Any) -> Any:
             inputs = _leaves_at(both[:count], places)
-            outputs = flatten(ctx.f(*inputs), TORCH_LEAVES)[0]
+            outputs = again(inputs)
             # The derivative along a direction, by the transpose of the transpose, which PyTorch has for all functions.
             seeds = [torch.zeros_like(out, requires_grad=True) for out in outputs]
             pulled = _torch_gradients(outputs, [inputs[n] for n in places], seeds, create_graph=True)
@@ -205,7 +212,29 @@ class _Operator(Function):
             )
             return [torch.zeros_like(out) if each is None else each for out, each in zip(outputs, found)]
 
-        return tuple(_Operator.apply(pushed, [], False, *tensors, *[given[n] for n in places]))
+        found = iter(_Operator.apply(pushed, [], False, *tensors, *[given[n] for n in places]))
+        return tuple([
+            next(found) if _is_inexact(out) else from_new_array(np.zeros_like(_array_of(out)))
+            for out in ctx.results.tensors
+        ])  # fmt: skip
+
+
+def _repeated(ctx: Any) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return a function that runs that of a call again, with its random numbers, and returns its inexact outputs."""
+    f, random, expected = ctx.f, ctx.random, [each for each in ctx.results.tensors if _is_inexact(each)]
+
+    def again(inputs: Sequence[Any]) -> list[Any]:
+        with torch.random.fork_rng(devices=[]):
+            torch.random.set_rng_state(random)
+            outputs = [each for each in flatten(f(*inputs), TORCH_LEAVES)[0] if _is_inexact(each)]
+        if not all(torch.allclose(one, other, rtol=1e-4, equal_nan=True) for one, other in zip(outputs, expected)):
+            raise InteropError(
+                "the PyTorch function computed other values when it ran again for higher derivatives, or for forward "
+                "mode: it reads state that has changed; pass such values as arguments"
+            )
+        return outputs
+
+    return again
 
 
 class _Held:
