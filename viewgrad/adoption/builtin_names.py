@@ -20,7 +20,7 @@ import numpy as np
 
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor, current_edge
+from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import has_attribute
 from .counterparts import MISSING, namespace
 
@@ -165,7 +165,7 @@ def _type_of(value: Any) -> Any:
     if kind is float:
         return NUMBERS["float"]
     if issubclass(kind, Tensor):
-        if isinstance(value._array, np.ndarray):
+        if not is_scalar(value):  # whose array may be one of a number that is traced
             return namespace("numpy").ndarray
         name = value.dtype.type.__name__
         return NUMBERS["float"] if name == "float64" else getattr(namespace("numpy"), name)

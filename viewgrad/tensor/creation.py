@@ -487,7 +487,7 @@ def _filled(array: np.ndarray[Any, Any], value: Tensor, requires_grad: bool) -> 
 
 
 def _array(other: Any) -> Any:
-    return other._array if isinstance(other, Tensor) else other
+    return np.asarray(other._array) if isinstance(other, Tensor) else other  # a number that is traced is no array
 
 
 def _filled_by(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:

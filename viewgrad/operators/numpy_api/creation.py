@@ -233,7 +233,7 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """Return a tensor shaped like another with `fill_value`, to which gradients flow, in every element."""
-    like = a._array if isinstance(a, Tensor) else a
+    like = np.asarray(a._array) if isinstance(a, Tensor) else a
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
     return made.copy_(fill_value) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
 
