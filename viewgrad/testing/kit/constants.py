@@ -44,12 +44,15 @@ def names_in(thing: Any) -> set[str]:
 
 
 def takes_single_matrices(thing: Any) -> bool:
-    """Return whether code is written for single matrices, though NumPy's linear algebra accepts stacks of them.
+    """Return whether code is written for single matrices, though NumPy's functions accept stacks of them.
 
-    It transposes by `.T`, or builds diagonals and outer products, and uses nothing that is meant for stacks.
+    It transposes by `.T`, which reverses all axes, or uses linear algebra beside diagonals and outer products. It uses
+    nothing that is meant for stacks.
     """
     names = names_in(thing)
-    if not (names & OF_MATRICES or _multiplies_matrices(thing)) or not names & OF_ONE_MATRIX or names & OF_STACKS:
+    if names & OF_STACKS or not names & OF_ONE_MATRIX:
+        return False
+    if "T" not in names and not names & OF_MATRICES and not _multiplies_matrices(thing):
         return False
     return not any(_is_ellipsis(x) for x in _constants(thing))
 

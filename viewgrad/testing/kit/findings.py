@@ -18,6 +18,7 @@ from .properties.registry import PROPERTIES, base_name
 from .properties.repetition import steady
 from .ranks import (
     is_meant_beyond_one,
+    is_meant_for_changed_lengths,
     is_meant_for_lengths,
     is_meant_for_negative,
     is_meant_for_ranks,
@@ -158,6 +159,8 @@ class Findings:
             return "lengths of some arguments alone"
         if not is_meant_to_broadcast(subject, example, base):
             return "shapes of some arguments alone"
+        if example.family == "shapes" and not is_meant_for_changed_lengths(subject, example, base):
+            return "lengths, which it mostly refuses"
         if not is_meant_beyond_one(subject, example):
             return "options, larger than 1"
         if example.family == "indices" and not is_meant_for_negative(subject, example, base):

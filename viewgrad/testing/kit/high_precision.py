@@ -1,7 +1,8 @@
 """The values of an operator with sixty digits: its own code, run on arrays of mpmath numbers.
 
-NumPy's functions accept such an array by NumPy's protocols. The library's functions and Python's `math` are replaced in
-copies of the operator's functions. Code that needs floats (SciPy, conversions, memory of floats) is not supported.
+NumPy's functions, and the ones of `scipy.special`, accept such an array by NumPy's protocols. The library's functions
+and Python's `math` are replaced in copies of the operator's functions. Code that needs floats is not supported: other
+functions of SciPy, conversions, memory of floats.
 """
 
 from __future__ import annotations
@@ -245,6 +246,14 @@ ELEMENTWISE: Final[dict[str, Callable[[Any], Callable[..., Any]]]] = {
     "log2": lambda mp: lambda x: _real("log")(mp)(x) / mp.log(2),
     "logaddexp": lambda mp: lambda x, y: max(x, y) + mp.log1p(mp.exp(-abs(x - y))),
     "sinc": lambda mp: lambda x: mp.sinc(mp.pi * x),
+    "expit": lambda mp: lambda x: 1 / (1 + mp.exp(-x)),
+    "log_expit": lambda mp: lambda x: -mp.log1p(mp.exp(-x)),
+    "logit": lambda mp: lambda x: _real("log")(mp)(_divide(mp)(x, 1 - x)),
+    "ndtr": lambda mp: mp.ncdf,
+    "xlogy": lambda mp: lambda x, y: x * mp.log(y) if x else x,
+    "xlog1py": lambda mp: lambda x, y: x * mp.log1p(y) if x else x,
+    "entr": lambda mp: lambda x: -x * mp.log(x) if x > 0 else x if not x else -mp.inf,
+    "exprel": lambda mp: lambda x: mp.expm1(x) / x if x else mp.mpf(1),
     "lt": lambda mp: operator.lt,
     "less": lambda mp: operator.lt,
     "le": lambda mp: operator.le,
@@ -434,7 +443,7 @@ def _counterpart(name: str, value: Any, seen: dict[int, Any]) -> Any:
         return function_named(getattr(value, "__name__", name))
     if isinstance(value, types.FunctionType) and module != "numpy":
         return _rebound(value, seen)
-    if isinstance(value, types.ModuleType) and value is not np and value.__name__.split(".")[0] not in ("numpy",):
+    if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] not in ("numpy", "scipy"):
         raise Unavailable(f"it uses {value.__name__}")
     return value
 

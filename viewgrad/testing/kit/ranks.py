@@ -11,7 +11,7 @@ import numpy as np
 
 from .arguments import Example
 from .operator_under_test import OperatorUnderTest, Refused
-from .shapes import of_other_shapes
+from .shapes import of_other_shapes, with_length
 from .special_values import numbers_among
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +42,12 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
         # An option that exists at these ranks only, such as a third axis: the user's options decide.
         if not _is_meant(subject, attrs.evolve(example, args=base.args, kwargs=base.kwargs), slots):
             return False
-    return _takes_stacks(subject, base)
+    if not _takes_stacks(subject, base):
+        return False
+    # Slices along the last axis have another last length, which may be accepted by accident.
+    higher = [k for k in slots if example.arrays[k].ndim > subject.ranks[k]]
+    lengths = {n for k in higher for n in base.arrays[k].shape[-1:]} if len(example.arrays) == len(base.arrays) else ()
+    return all(_takes_lengths(subject, base, n) for n in lengths) or _is_stack(subject, example, higher)
 
 
 def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
@@ -77,6 +82,38 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
     except (Refused, RuntimeError):
         return True
     return _same(subject, example.with_arrays(arrays), whole)
+
+
+def is_meant_for_changed_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
+    """Return whether the operator accepts several lengths of the axes whose length is not that in the user's call.
+
+    If it refuses most others, the one in the derived call is accepted by accident: `x[:, :2] / x[:, 2:]` is meant for
+    three columns, and takes four.
+
+    Arguments:
+        subject: the operator.
+        example: the derived call.
+        base: the user's call.
+    """
+    if len(example.arrays) != len(base.arrays):
+        return True
+    pairs = list(zip(example.arrays, base.arrays, strict=True))
+    if any(mine.ndim != given.ndim for mine, given in pairs):
+        return True
+    changed = {n for mine, given in pairs for m, n in zip(mine.shape, given.shape, strict=True) if m != n > 1}
+    return all(_takes_lengths(subject, base, n) for n in changed)
+
+
+def _takes_lengths(subject: OperatorUnderTest, base: Example, n: int) -> bool:
+    """Return whether the user's call is accepted with other lengths in place of `n`, at least with two of five."""
+    accepted = 0
+    for new in (n + 1, n + 2, 2 * n, 3 * n, 4 * n):
+        try:
+            subject.values(with_length(base, n, new))
+        except (Refused, RuntimeError):
+            continue
+        accepted += 1
+    return accepted > 1
 
 
 def _counts_as_repeated(subject: OperatorUnderTest, example: Example) -> bool:
@@ -230,8 +267,23 @@ def _agree(subject: OperatorUnderTest, example: Example, slots: list[int], whole
     )
 
 
-def _slices_agree(subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array]) -> bool:
-    for axis in (0, -1):
+def _is_stack(subject: OperatorUnderTest, example: Example, slots: list[int]) -> bool:
+    """Return whether the results are those of slices along the first axis."""
+    try:
+        whole = subject.values(example)
+    except (Refused, RuntimeError):
+        return True
+    return any(_slices_agree(subject, example, chosen, whole, axes=(0,)) for chosen in [slots, *([k] for k in slots)])
+
+
+def _slices_agree(
+    subject: OperatorUnderTest,
+    example: Example,
+    slots: list[int],
+    whole: Sequence[Array],
+    axes: tuple[int, ...] = (0, -1),
+) -> bool:
+    for axis in axes:
         sizes = {example.arrays[k].shape[axis] for k in slots} - {1}
         if len(sizes) == 1 and all(_slice_agrees(subject, example, slots, whole, axis, i) for i in range(sizes.pop())):
             return True

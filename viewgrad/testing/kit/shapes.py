@@ -85,6 +85,12 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
         yield example.with_arrays(arrays, label=label, family="shapes", lenient=unlike, broadcast=number >= alone)
 
 
+def with_length(example: Example, n: int, new: int) -> Example:
+    """Return the call with arguments of length `new` along all axes of length `n`."""
+    shapes = [tuple(new if m == n else m for m in array.shape) for array in example.arrays]
+    return example.with_arrays(_arrays_of(example, shapes))
+
+
 def of_equal_lengths(example: Example) -> Example:
     """Return the call with three elements along each axis, so that exchanged axes raise no error."""
     arrays = _arrays_of(example, [(3,) * array.ndim for array in example.arrays])

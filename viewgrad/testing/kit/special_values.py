@@ -72,6 +72,7 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
             if array.size > 1 and (allowed is None or allowed[0] <= point <= allowed[1]):
                 changed = np.full_like(array, point)
                 yield _with(example, slot, changed, f"{point:g} everywhere in {example.named(slot)}")
+        yield from _without_a_line(example, slot, array, allowed)
         if allowed is None:
             yield from _other_sizes(example, slot, array, () if subject.factorizes else (np.inf, -np.inf))
         if array.dtype.kind == "c":
@@ -94,6 +95,17 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
                 label = f"{told} in the first elements"
                 yield example.with_arrays(arrays, label=label, family="special points", changed=changed_too)
     yield from _tied(example)
+
+
+def _without_a_line(example: Example, slot: int, array: Array, domain: tuple[float, float] | None) -> Iterator[Example]:
+    """Yield the call with zeros in one row or column, so that its norm is zero beside others that are not."""
+    if array.ndim < 2 or not (domain is None or domain[0] <= 0 <= domain[1]):
+        return
+    for told, place in (("row", 0), ("column", (..., 0))):
+        changed = array.copy()
+        changed[place] = 0.0
+        if changed.any():
+            yield _with(example, slot, changed, f"a {told} of zeros in {example.named(slot)}")
 
 
 def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
