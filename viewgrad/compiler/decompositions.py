@@ -145,7 +145,7 @@ class _Planner:
 
         Arguments:
             node: the formula.
-            known: whether only the steps may be used that there are already.
+            known: whether to use existing steps only.
 
         Raises:
             UnknownFormError: if the formula cannot be computed in steps.

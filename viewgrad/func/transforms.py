@@ -353,7 +353,7 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 
 
 def _compiled_jvp_of(f: Function) -> Function | None:
-    """Return the jvp of a compiled function by its program; None for other functions, and while tracing."""
+    """Return the jvp that the program of a compiled function computes; None for other functions, and while tracing."""
     return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_jvp__", None)
 
 

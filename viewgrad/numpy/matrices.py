@@ -317,7 +317,7 @@ define_operators(matrix, ("add", "sub", "truediv", "floordiv", "mod", "matmul"))
 
 
 def asmatrix(data: Any, dtype: Any = None) -> matrix:
-    """Return a matrix that shares the memory of a tensor; a matrix itself unchanged."""
+    """Return a matrix that shares the memory of a tensor. A matrix is returned unchanged."""
     return data if isinstance(data, matrix) and dtype is None else matrix(data, dtype, copy=False)
 
 

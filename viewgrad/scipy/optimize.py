@@ -205,7 +205,7 @@ def root(
     tol: Any = None,
     **options: Any,
 ) -> Any:
-    """Return a root of a function of a tensor, differentiable; the Jacobian is computed automatically.
+    """Return a differentiable root of a function; the Jacobian is computed automatically.
 
     Example:
         >>> import viewgrad as vg
@@ -234,7 +234,7 @@ def root(
 def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
-    """Return a root of a function of a tensor, differentiable; the Jacobian is computed automatically."""
+    """Return a differentiable root of a function; the Jacobian is computed automatically."""
     start, given = _place(x0), args_tuple(args)
     slope = _with_jacobian(func, given) if fprime is None else _plain(fprime, given)
     found = scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options)

@@ -98,7 +98,7 @@ class _Piecewise:
 
         Arguments:
             c: the coefficients of the new pieces.
-            x: their breakpoints without the one at which they join, in the order of those that there are.
+            x: their breakpoints without the common one, ordered like the existing breakpoints.
         """
         c, x = double_copy(c), double_copy(x)
         if c.ndim < 2 or x.ndim != 1:

@@ -208,7 +208,7 @@ class TemplateBuilder:
 
     @property
     def specs(self) -> tuple[Any, ...]:
-        """Shapes and dtypes of the inputs that the formula is for."""
+        """The shapes and dtypes of the inputs of the formula."""
         specs = []
         for name in self.formula.inputs:
             values = [self.node.inputs[number] for number in self.places[name]]

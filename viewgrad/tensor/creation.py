@@ -63,7 +63,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
-    """Return a tensor that shares the memory of an array from the surroundings of a function, and takes no history.
+    """Return a tensor that shares the memory of a captured array, and records no history.
 
     Arguments:
         array: a `numpy.ndarray`, not of a subclass, in native byte order.

@@ -149,7 +149,7 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
 
 
 def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
-    """Refuse to write a value with a tangent to an array from the surroundings, or to memory that an array looks at.
+    """Refuse to write a value with a tangent to a captured array, or to memory that an array shares.
 
     Arguments:
         target: the tensor that is about to be written to.

@@ -29,7 +29,7 @@ DISABLED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_h
 
 
 class PackedTensor(SavedTensor):
-    """A saved value as the user's `pack` has left it; `unpack` is called on each access."""
+    """A saved value as returned by the user's `pack`; `unpack` is called on each access."""
 
     __slots__ = ("content", "dtype", "shape", "unpack")
 

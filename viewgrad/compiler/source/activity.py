@@ -73,7 +73,7 @@ def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], r
         wanted: the inputs whose gradients are requested.
         results: the variables that hold results.
     """
-    edges: list[tuple[str, str]] = []  # from what is read to what is written
+    edges: list[tuple[str, str]] = []  # from variables read to variables written
     names: set[str] = set()
 
     def root(name: str) -> str:

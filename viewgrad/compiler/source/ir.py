@@ -254,7 +254,7 @@ class Check:
     Attributes:
         test: the condition.
         of_index: whether it says that an index is in range.
-        of_capacity: whether it says that there is room for an item; the program runs again with more if there is not.
+        of_capacity: whether it checks the capacity of a list; if it fails, the program runs again with more.
     """
 
     test: Any

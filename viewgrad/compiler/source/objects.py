@@ -241,7 +241,7 @@ class ObjectReader:
         return found
 
     def list_capacity(self) -> Any:
-        """Return the number of items that there is room for in lists of unknown length."""
+        """Return the capacity of lists of unknown length."""
         if self.capacity is None:
             self.capacity = ListCapacity()
         return self.input("capacity", INT, Path(self.capacity, False).to("attr", "size"))

@@ -62,7 +62,7 @@ def _assigned_strings(nodes: list[ast.AST]) -> Iterator[str]:
 
 
 def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, Any]]:
-    """Yield targets of an assignment, with what is assigned to them."""
+    """Yield the targets of an assignment with their values."""
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         value = node.value
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):

@@ -100,7 +100,7 @@ def nonlocals_of(body: list[ast.stmt], nested: bool) -> frozenset[str]:
 
     Arguments:
         body: the statements.
-        nested: whether those of functions inside are meant, and not their own.
+        nested: whether to return the names declared in nested functions instead.
     """
     own = {id(each) for each in _own_nodes(body)}
     return frozenset(name for stmt in body for each in ast.walk(stmt) if isinstance(each, ast.Nonlocal)

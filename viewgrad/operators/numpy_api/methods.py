@@ -244,7 +244,7 @@ def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
-    """Return a method that takes `out=` as well, also by its place among the arguments."""
+    """Return a method that also takes `out`, by keyword or by position."""
 
     @functools.wraps(function)
     def method(self: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -445,7 +445,7 @@ def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
 
 
 def _ctypes(self: Tensor) -> Any:
-    """Return the memory for C functions, if it is that of an array from the surroundings of an adopted function."""
+    """Return the memory for C functions, if it belongs to an array that an adopted function captures."""
     return self._array.ctypes if self._storage is not None and self._storage.captured else _no_flags(self)
 
 

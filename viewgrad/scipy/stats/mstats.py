@@ -1,4 +1,4 @@
-"""`scipy.stats.mstats`: for tensors what it shares with `scipy.stats`; all else is SciPy's own, for plain arrays."""
+"""`scipy.stats.mstats`: functions shared with `scipy.stats` take tensors; all others are SciPy's, for plain arrays."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Baseline:
         example: the call.
         paths: for each output, the expression that extracts it from the result.
         values: the values of the outputs.
-        outputs: the numbers of those that can be differentiated.
+        outputs: the numbers of the differentiable outputs.
         starts: the incoming gradient of each of these.
         gradients: the gradient with respect to each wanted slot, zeros where there is none.
         single: whether something was computed in single precision although the arguments have double precision.

@@ -74,7 +74,7 @@ class Tracer:
         self.closures: list[tuple[Tensor, Value]] = []
         self.aliased: str | None = None
         self.ended: list[Tensor] = []
-        self._captured: dict[int, Any] = {}  # the storages of arrays from the surroundings, by id
+        self._captured: dict[int, Any] = {}  # the storages of captured arrays, by id
         self._attributes: dict[Any, Any] = {}
         self._constants: dict[Any, Value] = {}
         self._numbers: dict[int, weakref.ref[Any]] = {}

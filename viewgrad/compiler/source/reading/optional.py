@@ -1,7 +1,7 @@
 """Variables that are None until they are assigned, as in `best = None` before a loop.
 
-A flag says whether such a variable holds a value. `x is None` reads the flag; where a test has shown that there is a
-value, it is read as any other, and elsewhere after a check of the flag.
+A flag says whether such a variable holds a value. `x is None` reads the flag. If a test has shown that there is a
+value, the variable is read like any other; otherwise its flag is checked first.
 """
 
 from __future__ import annotations
