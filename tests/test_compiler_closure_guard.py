@@ -17,7 +17,7 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.compiler.guards.closure_guard import ClosureGuard
-from viewgrad.compiler.guards.identity_checks import FEW, Place, identity_check
+from viewgrad.compiler.guards.identity_checks import FEW, Check, identity_check
 
 factor = 2.0
 
@@ -295,9 +295,9 @@ def test_a_generated_check_of_places():
     owner = types.SimpleNamespace(a=[1, 2], b={"k": "v", (1, 2): 3})
     key = (1, 2)
     check = identity_check([
-        Place(owner, (("attr", "a"),), owner.a), Place(owner, (("attr", "b"), ("item", key)), 3),
-        Place(owner.b, (("get", "other"),), None), Place(owner.a, (), 2, how="length"),
-        Place(owner.b, (), "other", how="absent"), Place(0, (("attr", "real"),), 7, is_argument=True),
+        Check(owner, (("attr", "a"),), owner.a), Check(owner, (("attr", "b"), ("item", key)), 3),
+        Check(owner.b, (("get", "other"),), None), Check(owner.a, (), 2, how="length"),
+        Check(owner.b, (), "other", how="absent"), Check(0, (("attr", "real"),), 7, is_argument=True),
     ])
     assert check([7])
     assert not check([8]) and not check([])

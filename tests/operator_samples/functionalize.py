@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewgrad.autograd.modes.functionalize import Place
+from viewgrad.autograd.modes.functionalize import Part
 from viewgrad.views.view_functions import Permuted
 
 from .trials import trial
@@ -14,11 +14,11 @@ trial(
     samples=lambda rng: [
         ((rng.standard_normal(shape), rng.standard_normal(values), place), {})
         for shape, values, place in (
-            ((3, 4), (4,), Place((3, 4), (slice(1, None),))),
-            ((3, 4), (), Place((3, 4))),
-            ((2, 3), (3, 2), Place((2, 3), view_fn=Permuted((1, 0)))),
-            ((3, 4), (2, 4), Place((3, 4), items=(np.array([2, 0]),))),
-            ((3,), (3,), Place((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
+            ((3, 4), (4,), Part((3, 4), (slice(1, None),))),
+            ((3, 4), (), Part((3, 4))),
+            ((2, 3), (3, 2), Part((2, 3), view_fn=Permuted((1, 0)))),
+            ((3, 4), (2, 4), Part((3, 4), items=(np.array([2, 0]),))),
+            ((3,), (3,), Part((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
         )
     ],
 )

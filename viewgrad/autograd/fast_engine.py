@@ -60,7 +60,7 @@ DEEP: Final = 8  # the depth of nested views from which caching their windows pa
 
 
 @attrs.frozen
-class Place:
+class AccumulatorWindow:
     """The window of a view in the accumulator of `root`, which has the layout of `outermost`."""
 
     root: Node
@@ -71,10 +71,10 @@ class Place:
     offset: int
 
     @staticmethod
-    def of(window: Array, root: Node, outermost: ViewNode, accumulator: Array) -> Place:
-        """Return the place of a window of an accumulator."""
+    def of(window: Array, root: Node, outermost: ViewNode, accumulator: Array) -> AccumulatorWindow:
+        """Return the location of a window in an accumulator."""
         offset = address_of(window) - address_of(accumulator)
-        return Place(root, outermost, accumulator.strides, window.shape, window.strides, offset)
+        return AccumulatorWindow(root, outermost, accumulator.strides, window.shape, window.strides, offset)
 
 
 class FastTask(GraphTask):
@@ -83,11 +83,11 @@ class FastTask(GraphTask):
     Attributes:
         buffers: as in the plain engine, but for a node of one output the gradient itself instead of a list.
         owned: in a recorded run, the nodes whose buffer was made by the engine and is visible nowhere else.
-        places: for views deep in a chain of views, their windows in the accumulator of the outermost one's base.
+        windows_in_root: for views deep in a chain of views, their windows in the accumulator of the outermost base.
         is_deep: whether the run has followed such a chain before.
     """
 
-    __slots__ = ("owned", "places", "is_deep")
+    __slots__ = ("owned", "windows_in_root", "is_deep")
 
     def __init__(self, *, retain: bool, recorded: bool) -> None:
         # Repeated here instead of called: a backward pass of one node takes a few microseconds.
@@ -101,7 +101,7 @@ class FastTask(GraphTask):
         self.seen = {}
         self.watched = {}
         self.owned: set[Node] = set()
-        self.places: dict[Node, Place] = {}
+        self.windows_in_root: dict[Node, AccumulatorWindow] = {}
         self.is_deep = False
 
     # -- the run -------------------------------------------------------------------------------------------------------
@@ -345,8 +345,8 @@ class FastTask(GraphTask):
         """Return a gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
         # (7) the views that a view was taken from get windows of the outermost one's accumulator, and none of their own
         # sizes: 280 for S with `x[1:][i]` in place of `x[i]`
-        if self.places and edge in self.places and edge not in self.buffers:
-            window = self._placed(self.places[edge])
+        if self.windows_in_root and edge in self.windows_in_root and edge not in self.buffers:
+            window = self._taken_from_root(self.windows_in_root[edge])
             if window is not None:
                 return window
         path = [node]
@@ -373,15 +373,15 @@ class FastTask(GraphTask):
                 if window is None:
                     root = (edge, inner, accumulator)
                 else:
-                    self.places[edge] = Place.of(window, *root)
+                    self.windows_in_root[edge] = AccumulatorWindow.of(window, *root)
         return accumulator
 
-    def _placed(self, place: Place) -> Array | None:
+    def _taken_from_root(self, part: AccumulatorWindow) -> Array | None:
         """Return a window of the accumulator of `place.root`; None if its layout has changed."""
-        held = self._owned(place.root, place.outermost)
-        if held.strides != place.root_strides or not held.flags.c_contiguous:
+        held = self._owned(part.root, part.outermost)
+        if held.strides != part.root_strides or not held.flags.c_contiguous:
             return None
-        return ndarray(place.shape, held.dtype, held, place.offset, place.strides)
+        return ndarray(part.shape, held.dtype, held, part.offset, part.strides)
 
     def _owned(self, edge: Node, node: ViewNode) -> Gradient:
         """Return the gradient held for `edge` alone: zeros if there is none yet, a copy if others hold it too."""

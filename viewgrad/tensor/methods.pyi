@@ -1796,7 +1796,7 @@ class OperatorMethods:
 
     @property
     def ctypes(self) -> Any:
-        """Return the memory for C functions, if it is that of an array from the surroundings of an adopted function."""
+        """Return the memory for C functions, if it belongs to an array that an adopted function captures."""
 
     @property
     def denominator(self) -> Tensor:

@@ -38,7 +38,7 @@ Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)
-class Place:
+class Part:
     """A part of a tensor: how it is read, and how it is replaced in a copy.
 
     Arguments:
@@ -56,7 +56,7 @@ class Place:
     last: Array | None = None
 
     @classmethod
-    def of(cls, tensor: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None) -> Place:
+    def of(cls, tensor: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None) -> Part:
         """Return the part `items` of a tensor (None: the whole of it) in its base."""
         view = tensor._view
         if view is None:
@@ -69,7 +69,7 @@ class Place:
         return self.view_fn is None and self.index is ... and self.items is None
 
     def replaced(self, array: Array, values: Any) -> Array:
-        """Return a copy of `array` with `values` at this place."""
+        """Return a copy of `array` with `values` in this part."""
         copied: Array = np.array(array, order="K")
         window = take_window(copied, self.index, self.view_fn)
         if window is None:  # in the layout of the copy
@@ -79,13 +79,13 @@ class Place:
         return copied
 
     def write(self, window: Array, values: Any) -> None:
-        """Write `values` at this place of the window."""
+        """Write `values` to this part of the window."""
         if self.last is not None:
             values = np.broadcast_to(values, self.last.shape).ravel()[self.last]
         window[... if self.items is None else self.items] = values
 
     def of_values(self, grad: Any) -> Any:
-        """Return the gradient of `values`, given that of the result of `replaced`."""
+        """Return the gradient of `values`, given the gradient of the result of `replaced`."""
         grad = grad if isinstance(grad, Tensor) else np.asarray(grad)
         part = window_at(grad, self.index) if self.view_fn is None else self.view_fn(grad)
         if self.items is not None:
@@ -100,19 +100,19 @@ class Place:
 
     def __repr__(self) -> str:
         window = "" if self.view_fn is None and self.index is ... else f", {self.view_fn or self.index}"
-        return f"Place({self.shape}{window}{'' if self.items is None else f', {self.items}'})"
+        return f"Part({self.shape}{window}{'' if self.items is None else f', {self.items}'})"
 
 
 row(
-    "_overwritten(self, values, place)",
-    lambda self, values, place: place.replaced(self, values),
-    {"self": "place.of_rest(grad)", "values": "place.of_values(grad)"},
+    "_overwritten(self, values, part)",
+    lambda self, values, part: part.replaced(self, values),
+    {"self": "part.of_rest(grad)", "values": "part.of_values(grad)"},
     forward_derivative="auto_linear",
     masks_gradient=True,
     method=False,
     dtype_kinds="fc",
     returns_0d_arrays=True,
-    doc="A copy of the tensor with `values` written at a place: a write under `functionalize`.",
+    doc="A copy of the tensor with `values` written to a part: a write under `functionalize`.",
 )
 
 
@@ -183,11 +183,11 @@ def overwrite(
         last: if indices repeat, for each value the number of the value that is written last to its element.
     """
     recorded, noted = _checked(target, values)
-    place = Place.of(target, items, last)
+    part = Part.of(target, items, last)
     base = root_of(target)
     with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
-        new = call_either("_overwritten", base, values, place)
-    _adopt(base, new, target, lambda window: place.write(window, values._array), recorded)
+        new = call_either("_overwritten", base, values, part)
+    _adopt(base, new, target, lambda window: part.write(window, values._array), recorded)
     noted(target, index=... if items is None else items)
     if current_mode() & FORWARD:
         write_tangents(target, values, items, last)
@@ -200,7 +200,7 @@ def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
     return target
 
 
-def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
+def renew(target: Tensor, value: Tensor, items: Any = ...) -> None:
     """Set `target` to a newly computed value of its shape, which differs only at these positions."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
@@ -210,10 +210,10 @@ def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
     new = value
     if base is not target:
         with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
-            new = as_buffered(call_either("_overwritten", base, value, Place.of(target)))
+            new = as_buffered(call_either("_overwritten", base, value, Part.of(target)))
     array = value._array
     _adopt(base, new, target, lambda window: np.copyto(window, array), recorded)
-    noted(target, index=places)
+    noted(target, index=items)
     if current_mode() & FORWARD:
         write_tangents(target, value)
 
@@ -224,7 +224,7 @@ def rebase(view: Tensor, edge: OptionalEdge) -> None:
     base = root_of(view)
     value = from_array(view._array, edge)
     with at_level(None), ModeSwitch(on=GRAD):
-        new = call_either("_overwritten", from_array(base._array, base._edge), value, Place.of(view))
+        new = call_either("_overwritten", from_array(base._array, base._edge), value, Part.of(view))
     set_history(base, new._edge)
     step_written(view)
 

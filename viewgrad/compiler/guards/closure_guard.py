@@ -22,7 +22,7 @@ from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
 from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Content, Unguarded
 from .closure_walk import MAX_VALUES, SIMPLE, captured_values
-from .identity_checks import FEW, MOST_CHECKED, Place, identity_check
+from .identity_checks import FEW, MOST_CHECKED, Check, identity_check
 
 COPIED: Final = (set, deque, bytearray, array.array, np.void)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
@@ -127,15 +127,15 @@ class ClosureGuard:
 
     def _quick_check(self) -> Callable[[Sequence[Any]], bool] | None:
         """Return one expression for the comparisons by identity; None if there are too many."""
-        places = []
+        checks = []
         for each in self.looked_up:
             way = "item" if type(each.owner) is dict and each.value is not None else "get"
-            places.append(Place(each.owner, ((way, each.key),), each.value))
-        places += [Place(cell, (("cell", None),), value) for cell, value in self.cells]
-        places += [
-            Place(owner, (("maybe" if value is None else "attr", key),), value) for owner, key, value in self.attributes
+            checks.append(Check(each.owner, ((way, each.key),), each.value))
+        checks += [Check(cell, (("cell", None),), value) for cell, value in self.cells]
+        checks += [
+            Check(owner, (("maybe" if value is None else "attr", key),), value) for owner, key, value in self.attributes
         ]
-        return identity_check(places) if len(places) <= MOST_CHECKED else None
+        return identity_check(checks) if len(checks) <= MOST_CHECKED else None
 
     def _equal(self) -> bool:
         """Return whether all captured state is unchanged, by walking it again."""

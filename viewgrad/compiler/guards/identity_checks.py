@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import attrs
 
-MOST_CHECKED: Final = 200  # places in one expression
+MOST_CHECKED: Final = 200  # checks in one expression
 FEW: Final = 3  # calls that hold before a check is generated, which takes as long as a hundred of them
 
 
 @attrs.frozen(eq=False)
-class Place:
-    """A place that is reached from an object, and what it must hold.
+class Check:
+    """A location that is reached from an object, and the object that it must hold.
 
     Attributes:
         root: the object; the number of an argument if `is_argument`.
@@ -31,10 +31,10 @@ class Place:
     how: str = "is"
 
 
-def identity_check(places: Sequence[Place]) -> Callable[[Sequence[Any]], bool]:
-    """Return a function of the arguments of a call that tests whether all places hold what they must.
+def identity_check(checks: Sequence[Check]) -> Callable[[Sequence[Any]], bool]:
+    """Return a function of the arguments of a call that tests whether all checks hold.
 
-    A place that does not exist fails the test.
+    A check of a location that does not exist fails.
     """
     space: dict[str, Any] = {}
     names: dict[int, str] = {}
@@ -45,9 +45,9 @@ def identity_check(places: Sequence[Place]) -> Callable[[Sequence[Any]], bool]:
         return name
 
     tests = []
-    for place in places:
-        text = f"arguments[{place.root}]" if place.is_argument else named(place.root)
-        for way, key in place.steps:
+    for check in checks:
+        text = f"arguments[{check.root}]" if check.is_argument else named(check.root)
+        for way, key in check.steps:
             if way == "attr":
                 is_plain = key.isidentifier() and not keyword.iskeyword(key)
                 text = f"{text}.{key}" if is_plain else f"getattr({text}, {key!r})"
@@ -58,9 +58,9 @@ def identity_check(places: Sequence[Place]) -> Callable[[Sequence[Any]], bool]:
             else:
                 given = repr(key) if type(key) is str else named(key)
                 text = f"{text}.get({given})" if way == "get" else f"{text}[{given}]"
-        value = named(place.value)
+        value = named(check.value)
         tests.append({"is": f"{text} is {value}", "length": f"len({text}) == {value}",
-                      "absent": f"{value} not in {text}"}[place.how])
+                      "absent": f"{value} not in {text}"}[check.how])
     lines = ["def holds(arguments):", "    try:", f"        return {' and '.join(tests) or 'True'}",
              "    except Exception:", "        return False"]
     exec("\n".join(lines), space)

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.trace_hooks import observed
-from ...trace.tracing.patching import Place, Replaced
+from ...trace.tracing.patching import Patch, Replaced
 from ...trace.tracing.rng_guard import is_importing
 
 QUIET: Final = frozenset({
@@ -86,18 +86,18 @@ OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
 OWNERS: Final[dict[int, set[int]]] = {}
 for _owner, _, _given, _ in FOUND:
     OWNERS.setdefault(id(_given), set()).add(id(_owner))
-PLACEHOLDERS: Final[list[Place]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
+PATCHES: Final[list[Patch]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
 DATES: Final = (datetime, datetime.datetime, datetime.date)
 MOMENTS: Final = frozenset({"now", "today", "utcnow"})  # the methods of dates that read the clock
-_REPLACED: Final = Replaced(PLACEHOLDERS)
+_REPLACED: Final = Replaced(PATCHES)
 
 
 def outside_refused() -> AbstractContextManager[None]:
     """Return a context in which traced code cannot read outside state."""
     namespace = sys.modules.get("viewgrad.numpy")
-    if namespace is not None and not any(owner is namespace for owner, *_ in PLACEHOLDERS):
-        PLACEHOLDERS.extend([
-            (namespace, name, given, ours) for owner, name, given, ours in PLACEHOLDERS
+    if namespace is not None and not any(owner is namespace for owner, *_ in PATCHES):
+        PATCHES.extend([
+            (namespace, name, given, ours) for owner, name, given, ours in PATCHES
             if owner is np and getattr(namespace, name, None) is given
         ])
     return _REPLACED()

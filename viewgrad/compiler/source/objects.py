@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..guards.identity_checks import MOST_CHECKED, Place, identity_check
+from ..guards.identity_checks import MOST_CHECKED, Check, identity_check
 from ..guards.libraries import is_library_class, is_library_module
 from .emitter import Emitter
 from .ir import Var
@@ -87,11 +87,11 @@ def quick_check(guards: Sequence[Guard]) -> Callable[[Sequence[Any]], bool]:
     """Return a function of the arguments that may return False although all guards hold, but never True if not."""
     if len(guards) > MOST_CHECKED:
         return lambda arguments: False
-    places = []
+    checks = []
     for each in guards:
         path, how = each.path, "is" if each.how == "equal" else each.how
-        places.append(Place(path.root, path.steps, each.value, path.is_argument, how))
-    return identity_check(places)
+        checks.append(Check(path.root, path.steps, each.value, path.is_argument, how))
+    return identity_check(checks)
 
 
 @attrs.define(eq=False)

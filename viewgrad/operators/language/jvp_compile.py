@@ -15,7 +15,7 @@ import attrs
 from .parsing import local_names, product_of
 from .rename import formula_text
 from .spec import Signature, Use
-from .validate import Place
+from .validate import FormulaContext
 
 # Operators that are linear in each of their tensors, and so zero where one of them is.
 BILINEAR: Final = frozenset({"cross", "dot", "flowing", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
@@ -54,13 +54,13 @@ class ForwardFormula:
         outputs: the outputs whose tangents it computes; several if it returns a tuple.
         tree: the expression over `NAME_p`, `NAME_t`, the outputs and the plain arguments.
         uses: the functions that it calls.
-        place: its place in the declaration, for errors.
+        context: its place in the declaration, for errors.
     """
 
     outputs: tuple[str, ...]
     tree: ast.expr
     uses: tuple[Use, ...]
-    place: Place
+    context: FormulaContext
 
 
 @attrs.frozen

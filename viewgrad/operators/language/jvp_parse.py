@@ -12,7 +12,7 @@ from .jvp_compile import SYMBOLS, ForwardFormula, Tangents
 from .parsing import local_names, parse_expression, position_of, visit_arguments
 from .rename import Renamed
 from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, Formula, Signature, Use
-from .validate import Place, check_count, declaration_error, not_implemented_call
+from .validate import FormulaContext, check_count, declaration_error, not_implemented_call
 
 AUTO_ELEMENTWISE: Final = "auto_element_wise"
 AUTO_LINEAR: Final = "auto_linear"
@@ -53,15 +53,15 @@ def read_tangents(
             return Tangents(signature, differentiable, read, compile, listed)
         named, rule = automatic[0]  # the only one, for the only output; otherwise the error names its outputs
     text = rule.strip()
-    place = Place(signature.name, rule, named, KIND)
+    context = FormulaContext(signature.name, rule, named, KIND)
     if text == AUTO_ELEMENTWISE:
         if len(differentiable) != 1 or len(outputs) != 1:
-            raise _too_many(text, differentiable, outputs, place)
-        formula = ForwardFormula(outputs, *_elementwise(signature, formulas[0]), place)
+            raise _too_many(text, differentiable, outputs, context)
+        formula = ForwardFormula(outputs, *_elementwise(signature, formulas[0]), context)
     elif text == AUTO_LINEAR:
         if len(outputs) != 1:
-            raise _too_many(text, differentiable, outputs, place)
-        formula = ForwardFormula(outputs, _linear(signature, differentiable), (), place)
+            raise _too_many(text, differentiable, outputs, context)
+        formula = ForwardFormula(outputs, _linear(signature, differentiable), (), context)
     else:
         formula = _explicit(signature, differentiable, rule, outputs, inplace)
     return Tangents(signature, differentiable, [formula], compile, text)
@@ -93,13 +93,13 @@ def _check_outputs(signature: Signature, rule: Mapping[str, str], differentiable
 
 
 def _too_many(
-    rule: str, differentiable: Sequence[str], differentiable_outputs: Sequence[str], place: Place
+    rule: str, differentiable: Sequence[str], differentiable_outputs: Sequence[str], context: FormulaContext
 ) -> DeclarationError:
     """Return the error for a rule that is limited to operators with fewer inputs or outputs."""
     if rule == AUTO_LINEAR:
-        return place.error(1, f"{rule} needs one differentiable output, not {len(differentiable_outputs)}")
+        return context.error(1, f"{rule} needs one differentiable output, not {len(differentiable_outputs)}")
     counts = f"{len(differentiable)} and {len(differentiable_outputs)}"
-    return place.error(1, f"{rule} needs one differentiable input and one differentiable output, not {counts}")
+    return context.error(1, f"{rule} needs one differentiable input and one differentiable output, not {counts}")
 
 
 def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tuple[Use, ...]]:
@@ -139,19 +139,19 @@ def _linear(signature: Signature, differentiable: Sequence[str]) -> ast.expr:
 def _explicit(
     signature: Signature, differentiable: Sequence[str], text: str, outputs: tuple[str, ...], inplace: bool
 ) -> ForwardFormula:
-    place = Place(signature.name, text, outputs, KIND)
+    context = FormulaContext(signature.name, text, outputs, KIND)
     if text.strip() == NOT_DIFFERENTIABLE:
-        raise place.error(1, "put the output into nondifferentiable_outputs instead")
+        raise context.error(1, "put the output into nondifferentiable_outputs instead")
     try:
         tree = parse_expression(text)
     except SyntaxError as error:
-        raise place.error(error.offset or 1, f"syntax error: {error.msg}") from None
-    reader = _ForwardReader(signature, differentiable, text, place, local_names(tree), inplace)
+        raise context.error(error.offset or 1, f"syntax error: {error.msg}") from None
+    reader = _ForwardReader(signature, differentiable, text, context, local_names(tree), inplace)
     tree = reader.visit(tree)
-    check_count(tree, outputs, "tangent", place)
+    check_count(tree, outputs, "tangent", context)
     if any(use.name == NOT_IMPLEMENTED for use in reader.uses):
         tree = not_implemented_call(tree, f"the tangent of {' and '.join(outputs)} of operator {signature.name!r}")
-    return ForwardFormula(outputs, tree, tuple(reader.uses), place)
+    return ForwardFormula(outputs, tree, tuple(reader.uses), context)
 
 
 class _ForwardReader(ast.NodeTransformer):
@@ -162,7 +162,7 @@ class _ForwardReader(ast.NodeTransformer):
         signature: Signature,
         differentiable: Sequence[str],
         text: str,
-        place: Place,
+        context: FormulaContext,
         local: set[str],
         inplace: bool,
     ) -> None:
@@ -174,7 +174,7 @@ class _ForwardReader(ast.NodeTransformer):
         if len(signature.outputs) > 1:
             self.outputs |= {f"result{i}": output for i, output in enumerate(signature.outputs)}
         self.text = text
-        self.place = place
+        self.context = context
         self.local = local
         self.inplace = inplace
         self.uses: list[Use] = []
@@ -238,4 +238,4 @@ class _ForwardReader(ast.NodeTransformer):
         )
 
     def _error(self, node: ast.AST, message: str) -> DeclarationError:
-        return self.place.error(position_of(node, self.text), message)
+        return self.context.error(position_of(node, self.text), message)

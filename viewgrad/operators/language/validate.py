@@ -33,7 +33,7 @@ def declaration_error(operator: str, message: str) -> DeclarationError:
     return DeclarationError(f"operator {operator!r}: {message}", operator)
 
 
-class Place:
+class FormulaContext:
     """A formula of an operator, for errors to name.
 
     Arguments:
@@ -170,14 +170,14 @@ def read_formulas(
         if text.strip() == NOT_DIFFERENTIABLE:
             continue
         inputs = tuple(name.strip() for name in key.split(","))
-        place = Place(signature.name, text, inputs)
+        context = FormulaContext(signature.name, text, inputs)
         try:
             formula = parse_formula(text, inputs, signature, nondifferentiable)
         except SyntaxError as error:
-            raise place.error(error.offset or 1, f"syntax error: {error.msg}") from None
-        check_count(formula.tree, inputs, "gradient", place)
-        _check_names(signature, formula, place)
-        _check_metadata(formula, place, inplace)
+            raise context.error(error.offset or 1, f"syntax error: {error.msg}") from None
+        check_count(formula.tree, inputs, "gradient", context)
+        _check_names(signature, formula, context)
+        _check_metadata(formula, context, inplace)
         if not formula.is_implemented:
             what = f"the gradient of {' and '.join(inputs)} of operator {signature.name!r}"
             formula = attrs.evolve(formula, tree=not_implemented_call(formula.tree, what))
@@ -186,11 +186,11 @@ def read_formulas(
     return tuple(formulas)
 
 
-def check_count(tree: ast.expr, wanted: Sequence[str], what: str, place: Place) -> None:
+def check_count(tree: ast.expr, wanted: Sequence[str], what: str, context: FormulaContext) -> None:
     """Check that a formula that is written as a tuple has one part for each name."""
     parts = len(tree.elts) if isinstance(tree, ast.Tuple) else None
     if parts is not None and (parts != len(wanted) or parts == 1):
-        raise place.error(
+        raise context.error(
             1, f"a tuple of {parts} where {len(wanted)} {what}{'s are' if len(wanted) > 1 else ' is'} wanted"
         )
 
@@ -201,58 +201,58 @@ def not_implemented_call(tree: ast.expr, what: str) -> ast.expr:
     return ast.Call(tree.func, [ast.Constant(what), *tree.args], [])
 
 
-def _check_names(signature: Signature, formula: Formula, place: Place) -> None:
+def _check_names(signature: Signature, formula: Formula, context: FormulaContext) -> None:
     for use in formula.uses:
         if use.kind == "unknown":
-            raise unknown_name(signature, use, place, "the incoming gradient (grad)")
+            raise unknown_name(signature, use, context, "the incoming gradient (grad)")
         if use.kind == "grad_NAME" and use.detail is None:
-            raise place.error(
+            raise context.error(
                 use.position, f"no output is named {use.name!r}; the outputs are {', '.join(signature.outputs)}"
             )
         if use.kind == "grads[i]" and not 0 <= use.detail < len(signature.outputs):
-            raise place.error(
+            raise context.error(
                 use.position,
                 f"grads[{use.detail}] is out of range; the operator has "
                 + ("1 output" if len(signature.outputs) == 1 else f"{len(signature.outputs)} outputs"),
             )
         if use.kind == "function" and use.name in signature.outputs:
-            raise place.error(use.position, f"{use.name!r} is an output here, so it cannot be called")
+            raise context.error(use.position, f"{use.name!r} is an output here, so it cannot be called")
         if use.kind == "function" and use.name == NOT_IMPLEMENTED:
             if not re.fullmatch(rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", formula.text):
-                raise place.error(
+                raise context.error(
                     use.position, f'{NOT_IMPLEMENTED} must stand alone, with the reason: {NOT_IMPLEMENTED}("reason")'
                 )
 
 
-def unknown_name(signature: Signature, use: Use, place: Place, more: str) -> DeclarationError:
+def unknown_name(signature: Signature, use: Use, context: FormulaContext, more: str) -> DeclarationError:
     """Return the error of an unknown name in a formula."""
     numbered = re.fullmatch(r"result\d*", use.name)
     if numbered:
-        return place.error(
+        return context.error(
             use.position, f"no output is named {use.name!r}; the outputs are {', '.join(signature.outputs)}"
         )
     arguments = ", ".join(argument.name for argument in signature.arguments)
-    return place.error(
+    return context.error(
         use.position,
         f"unknown name {use.name!r}; a formula reads the arguments ({arguments}), the outputs "
         f"({', '.join(signature.outputs)}) and {more}",
     )
 
 
-def no_gradient(output: str, use: Use, place: Place) -> DeclarationError:
+def no_gradient(output: str, use: Use, context: FormulaContext) -> DeclarationError:
     """Return the error of reading a gradient that never arrives."""
-    return place.error(use.position, f"no gradient arrives at {output!r}, which is in nondifferentiable_outputs")
+    return context.error(use.position, f"no gradient arrives at {output!r}, which is in nondifferentiable_outputs")
 
 
-def _check_metadata(formula: Formula, place: Place, inplace: bool) -> None:
+def _check_metadata(formula: Formula, context: FormulaContext, inplace: bool) -> None:
     for use in formula.uses:
         if use.kind != "metadata" or use.detail not in ("strides", "geometry"):
             continue
         what = f"{use.name}.strides" if use.detail == "strides" else f"TensorGeometry({use.name})"
         if formula.inputs != (use.name,):
-            raise place.error(use.position, f"{what} may be read only in a formula for {use.name!r} alone")
+            raise context.error(use.position, f"{what} may be read only in a formula for {use.name!r} alone")
         if inplace:
-            raise place.error(
+            raise context.error(
                 use.position,
                 f"{what} may not be read in an operator that has an in-place variant, with its own strides",
             )
@@ -263,32 +263,32 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
     name, outputs = signature.name, signature.outputs
     differentiable = [output for output in outputs if output not in nondifferentiable]
     implemented = [formula for formula in formulas if formula.is_implemented]
-    first: dict[str, tuple[Use, Place]] = {}
+    first: dict[str, tuple[Use, FormulaContext]] = {}
     for formula in implemented:
         _note_gradients(signature, formula, nondifferentiable, first)
     if "grad_NAME" in first and len(first) > 1:
-        use, place = first["grad_NAME"]
+        use, context = first["grad_NAME"]
         other = "grad" if "grad" in first else "grads"
-        raise place.error(use.position, f"grad_{use.name} is mixed with {other}; name all incoming gradients alike")
+        raise context.error(use.position, f"grad_{use.name} is mixed with {other}; name all incoming gradients alike")
     if "grad" in first and "grads" in first:
-        use, place = first["grad"]
-        raise place.error(use.position, "grad is mixed with grads; write grads[0] for it, or name the gradients")
+        use, context = first["grad"]
+        raise context.error(use.position, "grad is mixed with grads; write grads[0] for it, or name the gradients")
     all_uses = [use for formula in implemented for use in formula.uses]
     whole = any(use.kind == "grads" for use in all_uses)
     if "grads" in first and not whole and {use.detail for use in all_uses if use.kind == "grads[i]"} == {0}:
-        use, place = first["grads"]
-        raise place.error(
+        use, context = first["grads"]
+        raise context.error(
             use.position,
             "only grads[0] is used; if that is the only differentiable output, write grad and put the others into "
             "nondifferentiable_outputs; otherwise a gradient is ignored",
         )
     if "grads" in first and len(differentiable) == 1:
-        use, place = first["grads"]
-        raise place.error(use.position, f"only {differentiable[0]!r} is differentiable; write grad for its gradient")
+        use, context = first["grads"]
+        raise context.error(use.position, f"only {differentiable[0]!r} is differentiable; write grad for its gradient")
     if "grad" in first and len(differentiable) > 1:
-        use, place = first["grad"]
+        use, context = first["grad"]
         named = " or ".join(f"grad_{output}" for output in differentiable)
-        raise place.error(
+        raise context.error(
             use.position, f"{len(differentiable)} outputs are differentiable; for grad, write grads[i], or {named}"
         )
     if implemented and formulas and len(implemented) == len(formulas) and len(differentiable) > 1:
@@ -304,21 +304,21 @@ def _note_gradients(
     signature: Signature,
     formula: Formula,
     nondifferentiable: Sequence[str],
-    first: dict[str, tuple[Use, Place]],
+    first: dict[str, tuple[Use, FormulaContext]],
 ) -> None:
     """Record where each name of an incoming gradient is first used, and check that one is used and valid."""
-    place = Place(signature.name, formula.text, formula.inputs)
+    context = FormulaContext(signature.name, formula.text, formula.inputs)
     uses = [use for use in formula.uses if use.kind in ("grad", "grads", "grads[i]", "grad_NAME")]
     if not uses:
-        raise place.error(
+        raise context.error(
             1,
             "no incoming gradient is used, so what follows the operator would be ignored; multiply the derivative "
             f"by grad, or, where it is zero, write 'zeros_like(grad)' or {NOT_DIFFERENTIABLE!r}",
         )
     for use in uses:
-        first.setdefault("grads" if use.kind == "grads[i]" else use.kind, (use, place))
+        first.setdefault("grads" if use.kind == "grads[i]" else use.kind, (use, context))
         if use.kind in ("grads[i]", "grad_NAME") and signature.outputs[use.detail] in nondifferentiable:
-            raise no_gradient(signature.outputs[use.detail], use, place)
+            raise no_gradient(signature.outputs[use.detail], use, context)
 
 
 # -- names that may be defined later -----------------------------------------------------------------------------------
@@ -335,16 +335,16 @@ def check_functions(operator: str, reading: Reading, known: Callable[[str], bool
     declared = reading.inplace_declaration
     for read in (reading,) if declared is None else (reading, declared.reading):
         for formula in read.formulas:
-            _check_called(formula.uses, Place(operator, formula.text, formula.inputs), known)
+            _check_called(formula.uses, FormulaContext(operator, formula.text, formula.inputs), known)
         if read.tangents is not None:
             for rule in read.tangents.formulas:
-                _check_called(rule.uses, rule.place, known)
+                _check_called(rule.uses, rule.context, known)
 
 
-def _check_called(uses: Iterable[Use], place: Place, known: Callable[[str], Any]) -> None:
+def _check_called(uses: Iterable[Use], context: FormulaContext, known: Callable[[str], Any]) -> None:
     for use in uses:
         if use.kind == "function" and use.name not in BUILTINS and use.name != NOT_IMPLEMENTED and not known(use.name):
-            raise place.error(
+            raise context.error(
                 use.position,
                 f"unknown function {use.name!r}; a formula calls operators and what formula_function has made known",
             )

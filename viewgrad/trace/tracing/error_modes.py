@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.trace_hooks import observed
-from .patching import Place, Replaced
+from .patching import Patch, Replaced
 from .source_locations import is_of_library
 
 try:  # NumPy's settings object, which is replaced at each change
@@ -73,26 +73,26 @@ def _enter(self: Any) -> Any:
     """Enter `warnings.catch_warnings`."""
     if self._record:
         _refuse("warnings.catch_warnings(record=True)")
-    return PLACES[0][2](self)
+    return PATCHES[0][2](self)
 
 
 def _simplefilter(action: Any, *args: Any, **keywords: Any) -> None:
     """Set a filter of warnings."""
     if action == "error":
         _refuse("making exceptions of warnings")
-    PLACES[1][2](action, *args, **keywords)
+    PATCHES[1][2](action, *args, **keywords)
 
 
 def _filterwarnings(action: Any, *args: Any, **keywords: Any) -> None:
     """Set a filter of warnings by their texts."""
     if action == "error":
         _refuse("making exceptions of warnings")
-    PLACES[2][2](action, *args, **keywords)
+    PATCHES[2][2](action, *args, **keywords)
 
 
-PLACES: Final[list[Place]] = [
+PATCHES: Final[list[Patch]] = [
     (warnings.catch_warnings, "__enter__", warnings.catch_warnings.__enter__, _enter),
     (warnings, "simplefilter", warnings.simplefilter, _simplefilter),
     (warnings, "filterwarnings", warnings.filterwarnings, _filterwarnings),
 ]
-warnings_refused: Final = Replaced(PLACES)  # a block in which a traced program makes no exceptions of warnings
+warnings_refused: Final = Replaced(PATCHES)  # a block in which a traced program makes no exceptions of warnings

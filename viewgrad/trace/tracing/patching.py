@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 # A function: its module or class, its name, the original, and the replacement.
-Place = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
+Patch = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
 PATCHED: Final[set[int]] = set()  # the ids of all such functions, originals and replacements
 
 
@@ -16,12 +16,12 @@ class Replaced:
     """Replacements of functions, in all threads, while a program is traced in any of them.
 
     Arguments:
-        places: the functions. A replacement must behave like the original if nothing is traced.
+        patches: the functions. A replacement must behave like the original if nothing is traced.
     """
 
-    def __init__(self, places: Sequence[Place]) -> None:
-        self.places: Final = places
-        for _, _, given, ours in places:
+    def __init__(self, patches: Sequence[Patch]) -> None:
+        self.patches: Final = patches
+        for _, _, given, ours in patches:
             PATCHED.update((id(given), id(ours)))
         self._lock = threading.Lock()
         self._runs = 0  # how many programs are being traced
@@ -31,7 +31,7 @@ class Replaced:
         """Replace the functions for a block."""
         with self._lock:
             self._runs += 1
-            for owner, name, given, ours in self.places:
+            for owner, name, given, ours in self.patches:
                 if getattr(owner, name, None) is given:
                     setattr(owner, name, ours)
         try:
@@ -39,6 +39,6 @@ class Replaced:
         finally:
             with self._lock:
                 self._runs -= 1
-                for owner, name, given, ours in self.places:
+                for owner, name, given, ours in self.patches:
                     if not self._runs and getattr(owner, name, None) is ours:
                         setattr(owner, name, given)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import bit_generator as seeds
 
 from ...tensor.trace_hooks import observed
-from .patching import Place, Replaced
+from .patching import Patch, Replaced
 
 _imports: Final = ContextVar("imports", default=0)  # how many steps of imports there were when this trace began
 IMPORTING: Final = "<frozen importlib._bootstrap>"
@@ -49,24 +49,24 @@ def _randbits(bits: int) -> Any:
         "making a generator of random numbers without a seed (RandomState draws one even if it is given another; "
         "default_rng(seed) does not), which gives other numbers each time,"
     )
-    return PLACES[0][2](bits)
+    return PATCHES[0][2](bits)
 
 
 def _urandom(size: int) -> Any:
     """Return the system's random numbers, for `secrets` and `uuid` too."""
     _refuse("drawing random bytes from the system, which gives other numbers each time,")
-    return PLACES[2][2](size)
+    return PATCHES[2][2](size)
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """Seed one of Python's generators."""
     if a is None:
         _refuse("making a generator of random numbers without a seed, which gives other numbers each time,")
-    PLACES[1][2](self, a, version)
+    PATCHES[1][2](self, a, version)
 
 
 # The functions that seeds come from.
-PLACES: Final[list[Place]] = [
+PATCHES: Final[list[Patch]] = [
     (seeds, "randbits", getattr(seeds, "randbits", _randbits), _randbits),
     (random.Random, "seed", random.Random.seed, _seed),
     (os, "urandom", os.urandom, _urandom),
@@ -74,7 +74,7 @@ PLACES: Final[list[Place]] = [
 ]
 
 
-_replaced: Final = Replaced(PLACES)
+_replaced: Final = Replaced(PATCHES)
 
 
 @contextlib.contextmanager
