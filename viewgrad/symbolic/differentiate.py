@@ -54,7 +54,7 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
     forced: set[Value] = set()
     while True:
         reverse = Reverse(f, forced)
-        lift_constants(reverse.block)
+        recreate_constants(reverse.block)
         lift_reads(reverse.block)
         reverse.eliminate_dead_code()
         captures = captured(f, reverse.block)
@@ -219,8 +219,8 @@ def is_inside(block: Block, reverse: Block) -> bool:
     return True
 
 
-def lift_constants(reverse: Block) -> None:
-    """Make constants of the graph again in its reverse, instead of capturing them."""
+def recreate_constants(reverse: Block) -> None:
+    """Create the constants of the graph again in its reverse, instead of capturing them."""
     copies: dict[Value, Value] = {}
     for value, node, number in captured_uses(reverse, reverse):
         source = value.node

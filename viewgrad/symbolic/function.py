@@ -12,6 +12,7 @@ from ..errors import AutogradError, ForwardModeError, GraphError, GuardError
 from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
+from ..tensor.equality import is_same_constant
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
 from ..tensor.saved_windows import address_of
@@ -242,7 +243,7 @@ class TracedFunction:
             raise GraphError(f"the arguments have another structure than when the function was traced: {other}")
         leaves = leaves_like(signature.arguments, (args, keywords), "the arguments")  # also for dicts in another order
         for number, wanted in signature.fixed.items():
-            if not is_same(leaves[number], wanted):
+            if not is_same_constant(leaves[number], wanted):
                 raise GraphError(
                     f"the function was traced with {wanted!r}, but is called with {leaves[number]!r}; numbers are part "
                     "of the graph: trace it with numbers='inputs', pass a tensor, or trace the function again"
@@ -358,7 +359,7 @@ def difference(wanted: Structure, given: Structure, path: str) -> str | None:
                 return found
         return None
     if isinstance(wanted, Fixed) and isinstance(given, Fixed):
-        same = is_same(wanted.value, given.value)
+        same = is_same_constant(wanted.value, given.value)
         return None if same else f"{path} was {wanted.value!r}, and is {given.value!r}"
     same = type(wanted) is type(given)
     return None if same else f"{path} was {describe_structure(wanted)}, and is {describe_structure(given)}"
@@ -369,12 +370,3 @@ def describe_structure(structure: Structure) -> str:
     if isinstance(structure, Branch):
         return f"a {structure.kind.__name__}"
     return repr(structure.value) if isinstance(structure, Fixed) else "a tensor, an array or a float"
-
-
-def is_same(value: Any, other: Any) -> bool:
-    """Return whether two constants of a trace are equal and of the same type."""
-    if type(value) is not type(other):
-        return False
-    if isinstance(value, (float, complex, np.inexact)):
-        return repr(value) == repr(other)  # zeros have signs, and NaN is NaN
-    return value is other or bool(value == other)

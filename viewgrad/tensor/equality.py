@@ -1,4 +1,4 @@
-"""Equality of arrays as guards and caches need it: the same dtype, shape and elements, bit by bit."""
+"""Equality as guards and caches need it: of arrays bit by bit, and of constants by type and value."""
 
 from __future__ import annotations
 
@@ -20,3 +20,15 @@ def is_same_array(one: Any, other: Any) -> bool:
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
         return False
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def is_same_constant(one: Any, other: Any) -> bool:
+    """Return whether two constants have the same type and value.
+
+    NaN equals itself, and 0.0 is not -0.0.
+    """
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (float, complex, np.inexact)):
+        return repr(one) == repr(other)
+    return one is other or bool(one == other)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.equality import is_same_array
+from ...tensor.equality import is_same_array, is_same_constant
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
 from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Content, Unguarded
@@ -232,11 +232,7 @@ def _same(before: Any, now: Any) -> bool:
     if isinstance(now, COPIED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and bool(before[1] == now)
     if isinstance(now, SIMPLE) and (type(now) in SIMPLE or type(now) is bool or isinstance(now, np.generic)):
-        if type(before) is not type(now):
-            return False
-        if isinstance(now, (float, complex, np.inexact)):
-            return repr(before) == repr(now)  # 0.0 is not -0.0, and nan is nan
-        return bool(before == now)
+        return is_same_constant(before, now)
     if isinstance(now, tuple):
         return type(before) is type(now) and len(before) == len(now)
     if type(now) is Content:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.equality import is_same_constant
 from ...tensor.tensor import Tensor
 from .objects import record_fields
 
@@ -78,7 +79,7 @@ def classes_in(value: Any) -> list[type]:
 
 def is_same(one: Any, other: Any) -> bool:
     """Return whether an argument is unchanged."""
-    return one is other or (type(one) is type(other) and type(one) in BY_VALUE and repr(one) == repr(other))
+    return one is other or (type(one) in BY_VALUE and is_same_constant(one, other))
 
 
 def _parts(value: Any) -> list[Any] | None:

@@ -27,7 +27,7 @@ PLAIN: Final = {
     ("hypot", 1): "flowing({grad} * ({1} / {result}), {grad})",
 }
 
-class Slope:
+class PartialDerivative:
     """The derivative of an operator along one operand.
 
     Attributes:
@@ -55,7 +55,7 @@ class Slope:
 
 
 @functools.cache
-def slope(name: str, number: int) -> Slope | None:
+def partial_derivative(name: str, number: int) -> PartialDerivative | None:
     """Return the derivative of an operator with respect to one operand; None if it is 0.
 
     Raises:
@@ -64,7 +64,7 @@ def slope(name: str, number: int) -> Slope | None:
     text = PLAIN.get((name, number)) or scalar_gradient(name, number)
     if text is None:
         raise NotSupported(f"the derivative of {name} is not made of elementwise operators")
-    return Slope(text) if text and text != "0.0" else None
+    return PartialDerivative(text) if text and text != "0.0" else None
 
 
 def joint_kind(args: Any, dtype: str = "d") -> Any:

@@ -14,7 +14,7 @@ from . import ir
 from .activity import active_names, call_has_gradient, is_float
 from .aliases import base_of, roots_of, written_inputs
 from .objects import Input
-from .partial_derivatives import joint_kind, slope
+from .partial_derivatives import joint_kind, partial_derivative
 from .read import Source
 from .value_types import FLOAT, Arr, Num
 from .values import ListResult, NotSupported, RecordValue, TupleValue, leaves_of
@@ -278,7 +278,7 @@ class _Tangent:
         if not isinstance(expr, ir.Op) or not is_float(expr.kind):
             return expr, None
         pairs = [self.diff(arg, lazily) for arg in expr.args]
-        chosen = {n: slope(expr.name, n) for n, (_, tangent) in enumerate(pairs) if tangent is not None}
+        chosen = {n: partial_derivative(expr.name, n) for n, (_, tangent) in enumerate(pairs) if tangent is not None}
         slopes = {n: each for n, each in chosen.items() if each is not None}
         read = {n for each in slopes.values() for n in each.operands}
         args = [self.held(value, lazily) if n in read else value for n, (value, _) in enumerate(pairs)]
