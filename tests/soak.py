@@ -26,6 +26,7 @@ from typing import Any
 import complex_steps
 import drawn_calls
 import edge_case_programs
+import mode_crossings
 import numpy as np
 import source_programs
 import symbolic_checks
@@ -110,6 +111,7 @@ GENERATORS.update(
         "sources": numbered(20, check_source),
         "analytic": numbered(40, lambda seed: complex_steps.check(complex_steps.AnalyticProgram(seed, 3 + seed % 6))),
         "dual": numbered(8, check_soaked),
+        "crossed modes": numbered(4, mode_crossings.check),
     }
 )
 
