@@ -37,6 +37,11 @@ class AdoptedList(list[Any]):
             list.__setitem__(self, slice(None), list(map(self._adopted, original)))
             self._seen = list(original)
 
+    def forget_values(self, handed: set[int]) -> None:
+        """Let the next refresh update the contents if one of the items has one of the given addresses."""
+        if not handed.isdisjoint(map(id, self)):
+            self._seen = []
+
     def write_original(self) -> None:
         """Copy the contents of this list into the original."""
         self._seen = list(map(self._unadopted, self))
@@ -86,6 +91,11 @@ class AdoptedDict(dict[Any, Any]):
             dict.clear(self)
             dict.update(self, {key: self._adopted(value) for key, value in original.items()})
             self._seen = dict(original)
+
+    def forget_values(self, handed: set[int]) -> None:
+        """Let the next refresh update the contents if one of the values has one of the given addresses."""
+        if not handed.isdisjoint(map(id, self.values())):
+            self._seen = {}
 
     def write_original(self) -> None:
         """Copy the contents of this dict into the original."""

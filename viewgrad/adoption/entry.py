@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .counterparts import MISSING, counterpart
 from .global_names import AdoptedGlobals
-from .registry import PLAIN, AdoptionRegistry, as_user_objects, is_adopted, original_of, registry_of
+from .registry import PLAIN, AdoptionRegistry, is_adopted, original_of, registry_of
 
 
 class AdoptedFunction:
@@ -47,16 +47,21 @@ class AdoptedFunction:
         _CALLS.depth += 1
         further: Sequence[AdoptedGlobals] = ()  # further globals used by functions and objects among the arguments
         try:
-            self.refresh()
-            if not (_are_plain(args) and (not kwargs or _are_plain(kwargs.values()))):
-                args, kwargs, further = self._with_arguments(args, kwargs)
-            result = self.function(*args, **kwargs)
-        finally:
-            _CALLS.depth -= 1
-            self.flush(further)
+            try:
+                self.refresh()
+                if not (_are_plain(args) and (not kwargs or _are_plain(kwargs.values()))):
+                    args, kwargs, further = self._with_arguments(args, kwargs)
+                result = self.function(*args, **kwargs)
+            finally:
+                _CALLS.depth -= 1
+                self.flush(further)
+        except BaseException:
+            if not _CALLS.depth:
+                self._registry.hand_over(self._reachable)
+            raise
         if isinstance(result, Generator):
             return _flushing(result, functools.partial(self.flush, further))
-        return as_user_objects(result)
+        return result if _CALLS.depth else self._registry.hand_over(self._reachable, result)
 
     def _with_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -91,6 +91,7 @@ class AdoptedGlobals:
         self._lock: Final = lock
         self._renew: Final = renew
         self._compared = _Compared((), (), frozenset(), (), (), (), ())
+        self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that have nothing to adopt in them
 
     def prepare(self) -> None:
         """Fill in the names that every module needs."""
@@ -187,6 +188,18 @@ class AdoptedGlobals:
                 self.original[name] = self._seen[name] = self._unadopted(value)
             self._note_compared()
 
+    def forget_values(self, handed: set[int]) -> None:
+        """Let the next refresh bind names again.
+
+        Arguments:
+            handed: the addresses of the values of these names.
+        """
+        with self._lock:
+            for name, value in self._bound.items():
+                if id(value) in handed:
+                    self._seen[name] = MISSING
+            self._note_compared()
+
     def _bind(self, name: str) -> None:
         value = self.original.get(name, MISSING)
         if value is MISSING:
@@ -216,6 +229,7 @@ class AdoptedGlobals:
     def _note_compared(self) -> None:
         functions = self._builtins_seen
         own = tuple(value for value in self._seen.values() if type(value) is types.FunctionType)
+        self.containers = tuple(value for value in self._bound.values() if type(value) is list or type(value) is dict)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
             tuple(functions), tuple(functions.values()), own, tuple(map(parts_of, own)),

@@ -358,6 +358,24 @@ def flush_view(view: Any) -> None:
         _note_referents(view, state)
 
 
+def containers_of(view: Any) -> list[Any]:
+    """Return the lists and dicts among the attributes that a view has fetched, those with nothing to adopt in them."""
+    return [value for value in _state(view).bound.values() if type(value) is list or type(value) is dict]
+
+
+def forget_values(view: Any, handed: set[int]) -> None:
+    """Let the next refresh fetch attributes again.
+
+    Arguments:
+        view: the view.
+        handed: the addresses of the values of these attributes.
+    """
+    state = _state(view)
+    for name, value in state.bound.items():
+        if id(value) in handed:
+            state.seen[name] = MISSING
+
+
 def _state(view: Any) -> ViewState:
     return object.__getattribute__(view, STATE)  # type: ignore[no-any-return]
 

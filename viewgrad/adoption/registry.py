@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +23,6 @@ from ..tensor.conversions import ADOPTED
 from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
-from .attributes import change_attributes
 from .builtin_names import CLASS_OF_VIEW, original_builtin
 from .classes import (
     FUNCTIONS,
@@ -42,10 +41,14 @@ from .counterparts import MISSING, counterpart, is_replaced_module, original_of_
 from .foreign import Conversion, converted, is_single_dispatch, may_change, single_dispatch
 from .global_names import AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
+from .made_objects import hand_over
 from .object_views import (
+    MOST_ITEMS,
+    containers_of,
     fetch_at_once,
     fetched_view_of,
     flush_view,
+    forget_values,
     original_of_view,
     refresh_view,
     view_class,
@@ -62,6 +65,7 @@ PLAIN: Final = frozenset(
         type(NotImplemented), types.CodeType, np.float64, np.float32, np.int64, np.bool_, Tensor,
     }
 )  # fmt: skip
+HOLDING: Final = (list, tuple, dict)
 PLAIN_KEYS: Final = PLAIN - {Tensor}
 # The functions that were adopted, with the user's own. Both live as long as someone uses them.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
@@ -109,6 +113,7 @@ class AdoptionRegistry:
         self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
+        self._assigned: Final[list[Any]] = []  # values assigned by adopted code that may hold objects made by it
         self._fetching = 0  # objects whose attributes are being adopted, one being an attribute of another
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
@@ -219,6 +224,62 @@ class AdoptionRegistry:
                     flush_view(view)
                 self._synchronize_all_cells()
 
+    def _unadopted(self, value: Any) -> Any:
+        """Return the user's own object for what adopted code assigns; an object that it has made has none yet."""
+        found = original_of(value)
+        if found is value and (type(value) in HOLDING or ORIGINAL in vars(type(value))):
+            self._assigned.append(value)
+        return found
+
+    def hand_over(self, states: Sequence[AdoptedGlobals], result: Any = None) -> Any:
+        """Give the objects that adopted code has made and assigned or returned the user's classes.
+
+        Adopted code may still refer to them, and finds their adopted versions there from the next call on.
+
+        Arguments:
+            states: the globals that a call from outside has used.
+            result: what it returns.
+
+        Returns:
+            The result for the user.
+        """
+        for state in states:
+            self._note_filled(state.containers)
+        for view in list(self._views.values()) if self._views else ():
+            self._note_filled(containers_of(view))
+        if not self._assigned and type(result) in PLAIN:
+            return result
+        handed: set[int] = set()
+        with self._lock:
+            while self._assigned:
+                hand_over(self._assigned.pop(), original_of, PLAIN, handed)
+            result = hand_over(result, original_of, PLAIN, handed)
+            if handed:
+                self._adopt_again(handed)
+        return result
+
+    def _note_filled(self, containers: Sequence[Any]) -> None:
+        """Note lists and dicts of the user's into which adopted code has put objects that it has made.
+
+        Long ones are left out: whatever they hold was put there by other code most likely.
+        """
+        for value in containers:
+            if len(value) <= MOST_ITEMS and _holds_made(value):
+                self._assigned.append(value)
+
+    def _adopt_again(self, handed: set[int]) -> None:
+        """Let the next refresh adopt values that have become the user's."""
+        for view in list(self._views.values()):
+            forget_values(view, handed)
+        for container in list(self._containers.values()):
+            container.forget_values(handed)
+        for module in list(self._modules.values()):
+            module._state.forget_values(handed)
+        for entries in list(self._cells.values()):
+            for entry in entries:
+                if id(entry[2]()) in handed:
+                    entry[1] = object  # a new object, which is in no cell
+
     # -- by kind of object ---------------------------------------------------------------------------------------------
 
     def adopted(self, value: Any) -> Any:
@@ -275,7 +336,7 @@ class AdoptionRegistry:
         if module is None or module._state.original is not names:
             module = AdoptedModule(name)
             state = AdoptedGlobals(
-                names, own_globals(module), self._bound_in(module), original_of, self._lock, self.renew
+                names, own_globals(module), self._bound_in(module), self._unadopted, self._lock, self.renew
             )
             module._state = state
             self._modules[id(names)] = module
@@ -393,7 +454,7 @@ class AdoptionRegistry:
         cell, value, new = entry
         mine, users = _contents(own), _contents(cell)
         if mine is not new():
-            entry[1:] = _held(original_of(mine)), _held(mine)
+            entry[1:] = _held(self._unadopted(mine)), _held(mine)
             _set_contents(cell, entry[1]())
         elif users is not value():
             changed = MISSING if users is MISSING else self.adopted(users)
@@ -415,7 +476,7 @@ class AdoptionRegistry:
         if not bases and not any(isinstance(each, FUNCTIONS) or counterpart(each) is not MISSING for each in contents):
             return cls
         try:
-            made = adopted_class(cls, bases, self.adopted, original_of)
+            made = adopted_class(cls, bases, self.adopted, self._unadopted)
         except TypeError:  # its layout, or `__set_name__` of an attribute, allows no subclass
             return cls
         if not holds_contents(cls):
@@ -548,7 +609,7 @@ class AdoptionRegistry:
         try:
             if all(self.adopted(item) is item for item in items):
                 return value
-            made = self._containers[id(value)] = CONTAINERS[type(value)](value, self.adopted, original_of)
+            made = self._containers[id(value)] = CONTAINERS[type(value)](value, self.adopted, self._unadopted)
         finally:
             self._under_way.discard(id(value))
         return made
@@ -572,6 +633,11 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     dict: AdoptionRegistry._container,
     types.SimpleNamespace: AdoptionRegistry._container,
 }
+
+
+def _holds_made(value: Any) -> bool:
+    """Return whether a list or dict of the user's holds an object that adopted code has made."""
+    return any(ORIGINAL in vars(type(item)) for item in (value.values() if isinstance(value, dict) else value))
 
 
 def _state_of(partial: functools.partial[Any]) -> list[Any]:
@@ -674,21 +740,6 @@ def original_of(value: Any) -> Any:
     if found is MISSING:
         found = original_builtin(value)
     return value if found is MISSING or found is None else found
-
-
-def as_user_objects(value: Any) -> Any:
-    """Convert a result for the user: objects made by adopted code get the user's classes."""
-    kind = type(value)
-    if kind is Tensor or kind in PLAIN:
-        return original_of(value)
-    if ORIGINAL in vars(kind):
-        object.__setattr__(value, "__class__", vars(kind)[ORIGINAL])
-        change_attributes(value, as_user_objects)
-        return value
-    if kind is tuple or kind is list:
-        items = [as_user_objects(item) for item in value]
-        return value if all(map(operator.is_, items, value)) else kind(items)
-    return original_of(value)
 
 
 _REGISTRIES: Final[dict[str, AdoptionRegistry]] = {}

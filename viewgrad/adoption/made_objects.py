@@ -1,0 +1,56 @@
+"""Objects that adopted code has made, as the user's program gets them: of the user's own classes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+from .attributes import change_attributes
+from .classes import ORIGINAL
+
+CONTAINERS: Final = (tuple, list, dict)
+
+
+def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[type], handed: set[int]) -> Any:
+    """Give objects of adopted classes the user's classes, also in attributes, lists, tuples and dicts.
+
+    Arguments:
+        value: what the user's program gets.
+        original_of: returns the user's own object for an adopted version.
+        plain: types of values that are neither adopted nor hold such.
+        handed: receives the addresses of the objects whose classes change, and of containers that hold them.
+
+    Returns:
+        The value, or what takes its place.
+    """
+    kind = type(value)
+    if kind in plain:
+        return value
+
+    def of_users(part: Any) -> Any:
+        return hand_over(part, original_of, plain, handed)
+
+    if ORIGINAL in vars(kind):
+        object.__setattr__(value, "__class__", vars(kind)[ORIGINAL])
+        handed.add(id(value))
+        change_attributes(value, of_users)
+        return value
+    if kind not in CONTAINERS:
+        return original_of(value)
+    items = list(value.values() if kind is dict else value)
+    if plain.issuperset(map(type, items)):
+        return value
+    before = len(handed)
+    new = list(map(of_users, items))
+    if len(handed) > before:
+        handed.add(id(value))
+    if all(map(operator.is_, items, new)):
+        return value
+    if kind is tuple:
+        return tuple(new)
+    if kind is dict:
+        value.update(zip(list(value), new, strict=True))
+    else:
+        value[:] = new
+    return value
