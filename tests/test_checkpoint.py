@@ -197,7 +197,7 @@ def overwrite(x):
         (lambda x: x * HOOKED, "has hooks"),
     ],
 )
-def test_errors(f, message):
+def test_errors_name_the_cause(f, message):
     with pytest.raises(CheckpointError, match=message):
         vg.checkpoint(f)(leaf(3))
 

@@ -56,7 +56,7 @@ def seen(function, array):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_in_loops_and_without_a_call(operation, executor):
+def test_data_movement_in_loops_compiles_without_callbacks(operation, executor):
     def f(x):
         total, y = 0.0, x
         for i in range(3):

@@ -194,7 +194,7 @@ def test_integers_are_not_recorded():
     assert not x.argsort().requires_grad
 
 
-def test_in_place_operators_of_python():
+def test_pythons_augmented_operators_write_in_place():
     mask = vg.Tensor([True, False, True])
     bits = vg.Tensor([1, 2, 3])
     mask &= [True, True, False]

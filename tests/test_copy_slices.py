@@ -98,7 +98,7 @@ def test_write_to_one_of_several_outputs():
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_with_respect_to_base_view_and_values_before_and_after_a_write(create):
+def test_grad_wrt_base_and_view_before_and_after_a_write(create):
     x = leaf(1.0, 2.0, 3.0)
 
     def program():
@@ -125,7 +125,7 @@ def test_with_respect_to_base_view_and_values_before_and_after_a_write(create):
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_with_respect_to_a_value_before_it_was_overwritten(create):
+def test_grad_wrt_a_value_before_it_was_overwritten(create):
     """The old value is one that was taken before the write: the write has moved the tensor itself on."""
     x = leaf(1.0, 2.0)
     y = x * 3

@@ -639,7 +639,7 @@ def test_an_operand_that_is_the_target():
 
 @pytest.mark.parametrize("view", [lambda y: y, lambda y: y[1:], lambda y: y.T, lambda y: y[::2, 1::2], lambda y: y[1]])
 @pytest.mark.parametrize("name", ["exp", "sin", "sqrt", "reciprocal", "sigmoid", "relu", "neg"])
-def test_in_place_through_views(name, view):
+def test_in_place_operators_through_views_match_out_of_place(name, view):
     def in_place(x):
         y = x * 1.0
         getattr(view(y), f"{name}_")()
@@ -655,7 +655,7 @@ def test_in_place_through_views(name, view):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("other", [A[0], A[:1], A[0, 0], A.astype(np.float32)])
-def test_in_place_with_broadcasting_and_casting(dtype, other):
+def test_in_place_operators_broadcast_and_cast_as_out_of_place(dtype, other):
     a = A.astype(dtype)
     for name in ("add", "sub", "mul", "div"):
         same_histories(

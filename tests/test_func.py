@@ -446,7 +446,7 @@ def test_under_no_grad_gradients_are_computed_and_have_no_history():
     close(func.grad(lambda x: (x * constant(x)).sum())(vg.ones(2)), [4.0, 4.0])
 
 
-def test_inside_inference_mode():
+def test_transforms_work_inside_inference_mode():
     with vg.inference_mode():
         x = vg.Tensor([1.0, 2.0])
         close(func.grad(lambda x: (x**3).sum())(x), [3.0, 12.0])

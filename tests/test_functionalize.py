@@ -360,7 +360,7 @@ def test_leaves_updated_under_no_grad_remain_leaves():
     assert weight.is_leaf and weight.requires_grad and weight.grad.tolist() == [2.0, 4.0]
 
 
-def test_inside_of_each_other():
+def test_functionalized_functions_call_each_other():
     inner = func.functionalize(lambda x: x[1:].mul_(2.0))
 
     def f(x):
@@ -549,7 +549,7 @@ def test_retained_gradients_and_hooks_follow_the_value():
     assert run(lambda g: g) == run(func.functionalize)
 
 
-def test_inside_inference_mode():
+def test_functionalize_works_inside_inference_mode():
     with vg.inference_mode():
         x = vg.ones(3)
         y = func.functionalize(lambda x: x[1:].mul_(2.0))(x)

@@ -235,7 +235,7 @@ def test_outputs_whose_shape_depends_on_values():
 # -- what cannot be checked ------------------------------------------------------------------------------------------
 
 
-def test_errors():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="at least one input tensor that requires grad"):
         gradcheck(lambda x: x, vg.ones(2))
     with pytest.raises(ValueError, match="returns a tensor"):

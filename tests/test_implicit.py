@@ -147,6 +147,6 @@ outside = vg.Tensor(2.0, requires_grad=True)
         (lambda: func.grad(func.implicit(lambda x, a: x**2 - a, lambda a: 1.5))(2.0), "not a root"),
     ],
 )
-def test_errors(call, message):
+def test_invalid_solutions_raise(call, message):
     with pytest.raises(DifferentiabilityError, match=message):
         call()

@@ -97,7 +97,7 @@ def test_trees_integers_and_shapes():
 captured = vg.Tensor(2.0, requires_grad=True)
 
 
-def test_errors():
+def test_unsupported_transforms_raise():
     with pytest.raises(TypeError, match="forward-mode"):
         jax.jvp(jax_function(lambda x: x * 1.0), (1.0,), (1.0,))
     with pytest.raises(Exception, match="captures"):

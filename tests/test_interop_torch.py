@@ -116,7 +116,7 @@ def overwrite(x):
 @pytest.mark.parametrize(
     "f, message", [(lambda x: x * captured, "captures"), (overwrite, "wrote|in-place"), (lambda x: x[0].bad, "bad")]
 )
-def test_errors(f, message):
+def test_functions_that_lose_gradients_raise(f, message):
     with pytest.raises((InteropError, vg.errors.LeafInPlaceError, AttributeError), match=message):
         torch_function(f)(torch.ones(2, requires_grad=True))
     if f is overwrite:
@@ -153,7 +153,7 @@ def test_a_pytorch_function_as_an_operator():
         np.testing.assert_allclose(transform(f)(point, a).numpy(), transform(own)(point, a).numpy(), rtol=1e-10)
 
 
-def test_inside_a_program_with_writes():
+def test_torch_functions_inside_a_program_with_writes():
     cell = from_torch(torch.tanh)
 
     def program(x):

@@ -25,7 +25,7 @@ def test_functions_of_numbers_and_of_tensors(name):
     assert gradcheck(function, leaves)
 
 
-def test_the_rest():
+def test_other_functions_of_math_have_gradients():
     x = vg.Tensor(0.7, requires_grad=True)
     for function in (
         lambda x: math.log(x),

@@ -636,7 +636,7 @@ class Moody(Function):
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_after_an_error_in_a_node(create):
+def test_an_error_in_a_node_leaves_leaves_unchanged(create):
     """No leaf has been changed; what ran before the failing node is released, unless the graph is retained."""
     Moody.fails = True
     x, w = leaf(2.0), leaf(3.0)
@@ -661,7 +661,7 @@ def test_after_an_error_in_a_node(create):
     assert numbers(x.grad) == [39.0]
 
 
-def test_after_an_error_in_a_hook():
+def test_grad_works_after_an_error_in_a_hook():
     x = leaf(2.0)
     base = x * 1
     base[0:1].mul_(3)

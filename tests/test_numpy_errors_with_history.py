@@ -61,7 +61,7 @@ def outcome(case, *arguments):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_with_a_history_as_numpy(name):
+def test_functions_with_a_history_match_numpy(name):
     expected = outcome(CASES[name], np, np.array)
     for of in (lambda a: vg.Tensor(a, requires_grad=True) * 1, vg.Tensor):
         found = outcome(CASES[name], vnp, of)

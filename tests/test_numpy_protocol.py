@@ -201,7 +201,7 @@ def test_methods_of_ufuncs(x):
         np.testing.assert_allclose(result.detach().numpy(), wanted)
 
 
-def test_at_accumulates(x):
+def test_ufunc_at_accumulates(x):
     values = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     total = vg.zeros(2)
     np.add.at(total, np.array([0, 0, 1]), values)

@@ -534,7 +534,7 @@ def test_xlogy_where_the_first_value_is_zero():
         (lambda: vg.matrix_exp(vg.ones(2, 3)), ValueError, "square"),
     ],
 )
-def test_errors(program, error, message):
+def test_invalid_operands_raise(program, error, message):
     with pytest.raises(error, match=message):
         program()
 

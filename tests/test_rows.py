@@ -205,7 +205,7 @@ def test_complex_numbers_are_refused_where_there_is_no_derivative(operator):
 
 
 @over([operator for operator in ROWS if operator.has_inplace and not operator.formulas])
-def test_in_place_without_a_gradient(operator):
+def test_in_place_variants_without_grad_write_once(operator):
     for sample in samples_of(operator):
         target = operator.signature.tensors[0].name
         (value,) = call(sample)

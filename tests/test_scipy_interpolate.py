@@ -225,7 +225,7 @@ def test_radial_functions(kernel, options):
 
 
 @pytest.mark.parametrize("rescale", [False, True])
-def test_between_scattered_places(rescale):
+def test_linear_interpolation_of_scattered_data(rescale):
     values = np.stack([HEIGHTS, HEIGHTS**2], 1)
     v, x = vg.Tensor(values, requires_grad=True), vg.Tensor(ASKED, requires_grad=True)
     right = theirs.LinearNDInterpolator(SCATTERED, values, rescale=rescale)(ASKED)

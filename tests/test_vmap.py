@@ -160,6 +160,6 @@ def test_cost_is_linear_in_the_number_of_examples():
         (lambda: func.vmap(lambda x: x, out_axes=None)(vg.ones(3)), "out_axes takes ints"),
     ],
 )  # fmt: skip
-def test_errors(call, message):
+def test_invalid_batches_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()

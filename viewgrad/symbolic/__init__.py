@@ -25,7 +25,7 @@ The kinds besides operators (attributes after the semicolon):
     write(base, v; Window)                the base with `v`, broadcast and cast as in NumPy, in the window
     overwrite(base, v; Window)            the same, but not in the history of the base, whose gradient passes
     accumulate(base, v; Window)           the base with `v` added in the window, also to repeated elements
-    gather_at(v, *given; pattern)         `v[pattern]` with index arrays; `Given(i)` is the i-th of `given`
+    gather_at(v, *given; pattern)         `v[pattern]` with index arrays; `IndexInput(i)` is the i-th of `given`
     put_at(base, v, *given; Window, pattern)       the base with `v` at these elements of the window; the last wins
     add_at(base, v, *given; Window, pattern)       the base with `v` added there, also to repeated elements
     put_at_unrecorded, add_at_unrecorded  the same, not in the history of the base

@@ -20,7 +20,7 @@ from ..errors import GraphError
 from ..operators.codegen.source_cache import list_source
 from ..operators.operands import owned_array
 from ..tensor.indices import add_at
-from ..trace.attributes import Given, unfrozen
+from ..trace.attributes import IndexInput, unfrozen
 from ..trace.evaluate import add_into, check_guard, copied, forward_call, in_row_order, put, winners
 from ..trace.graph import Graph, Node, Value
 from ..trace.last_use import WRITES, LastUse, last_uses
@@ -372,7 +372,7 @@ class Writer:
         """Return an expression for an index by arrays."""
         items = []
         for item in pattern:
-            if type(item) is Given:
+            if type(item) is IndexInput:
                 items.append(given[item.number])
             elif is_literal(item) or item is Ellipsis or type(item) is slice:
                 items.append(repr(item))

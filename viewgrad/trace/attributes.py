@@ -13,7 +13,7 @@ LARGE: Final = 16  # elements; above, an array of equal elements is made when th
 Array = np.ndarray[Any, Any]
 
 
-class Given:
+class IndexInput:
     """A placeholder in an index for an array that is an input of the node."""
 
     __slots__ = ("number",)
@@ -22,10 +22,10 @@ class Given:
         self.number = number
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Given and other.number == self.number
+        return type(other) is IndexInput and other.number == self.number
 
     def __hash__(self) -> int:
-        return hash((Given, self.number))
+        return hash((IndexInput, self.number))
 
     def __repr__(self) -> str:
         return f"input({self.number})"
@@ -101,7 +101,7 @@ def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[
     probe = np.broadcast_to(np.empty((), bool), shape)
     items = []
     for item in pattern:
-        if type(item) is Given:
+        if type(item) is IndexInput:
             items.append(np.zeros(given[item.number], int))
         else:
             items.append(unfrozen(item))

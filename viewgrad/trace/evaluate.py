@@ -16,7 +16,7 @@ from ..operators.operands import owned_array
 from ..tensor.indices import add_at
 from ..views.advanced_indexing import last_writers
 from ..views.unbroadcast import sum_to
-from .attributes import Given, unfrozen
+from .attributes import IndexInput, unfrozen
 from .graph import Node
 from .last_use import UNRECORDED, WRITES
 from .opaque_ops import Step
@@ -102,7 +102,7 @@ def copied(base: Any) -> Array:
 
 def indexed_by(pattern: tuple[Any, ...], given: Sequence[Array]) -> tuple[Any, ...]:
     """Return the index that a pattern means."""
-    return tuple([given[item.number] if type(item) is Given else unfrozen(item) for item in pattern])
+    return tuple([given[item.number] if type(item) is IndexInput else unfrozen(item) for item in pattern])
 
 
 def put(window: Array, index: tuple[Any, ...], value: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import GraphError
-from .attributes import Frozen, Given
+from .attributes import Frozen, IndexInput
 from .graph import Block, BlockNode, Graph, Node, Value
 from .primitives import ATTRIBUTES, attribute_names, operator_of
 from .types import NONE, OBJECT, ListType, ScalarType, TensorType, TupleType, Type, Window
@@ -113,7 +113,7 @@ class Printer:
             return f"slice({self.literal(value.start)}, {self.literal(value.stop)}, {self.literal(value.step)})"
         if kind is Frozen:
             return array_text(value.array)
-        if kind is Given:
+        if kind is IndexInput:
             return f"input({value.number})"
         if isinstance(value, np.dtype):
             return f"dtype({value.str!r})" if value.name != np.dtype(value.name).name else f"dtype({value.name!r})"
@@ -342,7 +342,7 @@ CALLS: Final[dict[str, Callable[..., Any]]] = {
     "array": lambda self, items, dtype, shape=None: Frozen(
         np.array(items, dtype) if shape is None else np.array(items, dtype).reshape(shape)
     ),
-    "input": lambda self, number: Given(number),
+    "input": lambda self, number: IndexInput(number),
     "complex": lambda self, real, imag: complex(real, imag),
     "longdouble": lambda self, text: np.longdouble(text),
     "clongdouble": lambda self, real, imag: clongdouble(real, imag),

@@ -19,7 +19,7 @@ import numpy as np
 from ..operators.define import OPERATORS
 from ..operators.language.spec import Code, Operator, Reading
 from ..tensor.tensor import from_array
-from .attributes import Given
+from .attributes import IndexInput
 
 if TYPE_CHECKING:
     from .graph import Graph, Node, Value
@@ -127,6 +127,6 @@ def guard_exceptions(graph: Graph) -> None:
 def _may_raise(node: Node) -> bool:
     kind = node.kind
     if kind in ("gather_at", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded"):
-        return any(type(item) is Given for item in node.attributes[-1])
+        return any(type(item) is IndexInput for item in node.attributes[-1])
     operator = OPERATORS.get(kind)
     return bool(node.outputs) and (kind in MAY_RAISE or (operator is not None and operator.user_defined))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import GraphError
 from ..views.geometry import overlaps_itself
-from .attributes import Frozen, Given, indexed_shape
+from .attributes import Frozen, IndexInput, indexed_shape
 from .evaluate import SHAPE, run_node, window_of
 from .graph import Node, Value
 from .opaque_ops import Step
@@ -116,7 +116,7 @@ def _write(node: Node) -> str | None:
 
 
 def _indexed(shape: tuple[int, ...], pattern: Any, given: list[Value | None]) -> tuple[int, ...]:
-    if sum(type(item) is Given for item in pattern) != len(given):
+    if sum(type(item) is IndexInput for item in pattern) != len(given):
         raise ValueError(f"{len(given)} arrays are given for the placeholders")
     return indexed_shape(shape, pattern, [_kind(value).shape for value in given])
 

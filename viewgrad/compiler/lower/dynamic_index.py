@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...trace.attributes import Given
+from ...trace.attributes import IndexInput
 from ...trace.graph import Graph, Node, Value
 from ...trace.types import TensorType, row_strides
 from ..element_types import BOOL, INTEGER, as_number
@@ -24,7 +24,7 @@ COMPUTED: Final = "a computed index"  # how the trace marks integers that an ind
 
 def is_computed(node: Node) -> bool:
     """Return whether a node has an index that is computed."""
-    return any(type(item) is Given for item in node.attributes[-1])
+    return any(type(item) is IndexInput for item in node.attributes[-1])
 
 
 def fixed_indices(graph: Graph) -> set[Value]:
@@ -48,7 +48,7 @@ def _is_fit(node: Node, given: Sequence[Value]) -> bool:
     kinds: list[Any] = [value.type for value in given]
     if any(type(kind) is not TensorType or kind.dtype != INTEGER for kind in kinds):
         return False
-    if any(type(item) not in (int, slice, type(None), type(...), Given) for item in node.attributes[-1]):
+    if any(type(item) not in (int, slice, type(None), type(...), IndexInput) for item in node.attributes[-1]):
         return False
     source: Any = node.inputs[0].type  # type: ignore[union-attr]
     window = None if node.kind == "gather_at" else node.attributes[0]
@@ -95,7 +95,7 @@ def _window(
         pattern, write_operand: the index, and the integers in it.
     """
     items = _expanded(pattern, len(shape))
-    values = {id(item): given[item.number] for item in items if type(item) is Given}
+    values = {id(item): given[item.number] for item in items if type(item) is IndexInput}
     spread = np.broadcast_shapes(*[of.shape_of(value) for value in values.values() if value is not None])
     begin = _first_of_integers(items)
     sizes: list[int] = []
@@ -114,7 +114,7 @@ def _window(
             sizes.append(len(range(*item.indices(extent))))
             strides.append(by * step)
             offset += start * step if sizes[-1] else 0
-        elif type(item) is Given:
+        elif type(item) is IndexInput:
             value = values[id(item)]
             assert value is not None
             moving.append((value, axis - 1))
@@ -147,7 +147,7 @@ def _expanded(pattern: Any, ndim: int) -> list[Any]:
 
 def _first_of_integers(items: Sequence[Any]) -> int:
     """Return the position of the integers' dimensions in the result: that of the integers if they are adjacent."""
-    positions = [position for position, item in enumerate(items) if type(item) in (int, Given)]
+    positions = [position for position, item in enumerate(items) if type(item) in (int, IndexInput)]
     return positions[0] if positions == list(range(positions[0], positions[-1] + 1)) else 0
 
 

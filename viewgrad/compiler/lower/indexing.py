@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...trace.attributes import Given, unfrozen
+from ...trace.attributes import IndexInput, unfrozen
 from ...trace.graph import Node
 from ...trace.last_use import UNRECORDED
 from ..trace_stream import TracedValue
@@ -107,9 +107,9 @@ def _positions(
     """
     given = node.inputs[1 if node.kind == "gather_at" else 2 :]
     known = [None if value is None else of.expected.get(value) for value in given]
-    if any(type(item) is Given and known[item.number] is None for item in pattern):
+    if any(type(item) is IndexInput and known[item.number] is None for item in pattern):
         raise of.refused("an index by computed arrays is not compiled")
-    pattern = [known[item.number] if type(item) is Given else item for item in pattern]
+    pattern = [known[item.number] if type(item) is IndexInput else item for item in pattern]
     if numbers is None:
         numbers = np.arange(math.prod(shape)).reshape(shape)
     found: np.ndarray[Any, Any] = np.asarray(numbers[tuple([unfrozen(item) for item in pattern])])

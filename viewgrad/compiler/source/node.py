@@ -17,7 +17,7 @@ from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_l
 from .verify import is_close, scale_of
 
 
-class _Given:
+class _PlainInput:
     """An input that is not a tensor."""
 
     __slots__ = ("value",)
@@ -62,7 +62,7 @@ class SourceBackward(Node):
         if self.saved is None:
             raise freed_error("compiled call")
         seeds = (grad,) if self.outputs == 1 else grad
-        arrays = [each.array if type(each) is not _Given else each.value for each in self.saved]
+        arrays = [each.array if type(each) is not _PlainInput else each.value for each in self.saved]
         unchanged = all(
             not borrowed or now is given for borrowed, now, given in zip(self.borrowed, arrays, self.given)
         )
@@ -108,7 +108,7 @@ class SourceBackward(Node):
     def _by_programs(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
         """Return the gradients from the program, with a node that differentiates them; None if that fails."""
         seeds = [None if each is None else each._array for each in grads]
-        arrays = [each.array if type(each) is not _Given else each.value for each in self.saved]
+        arrays = [each.array if type(each) is not _PlainInput else each.value for each in self.saved]
         try:
             found = self._pulled(None, arrays, seeds)
         except Exception:  # computed by the function itself
@@ -164,10 +164,10 @@ class SourceBackward(Node):
         """
         tensors: dict[int, Any] = {
             number: each.value.copy() for number, each in enumerate(saved)
-            if type(each) is _Given and isinstance(each.value, np.ndarray)
+            if type(each) is _PlainInput and isinstance(each.value, np.ndarray)
         }
         for number, each in enumerate(saved):
-            if type(each) is not _Given and number not in self.numbers:
+            if type(each) is not _PlainInput and number not in self.numbers:
                 tensors[number] = tensor_like(each, None)
         for number, edge in zip(self.numbers, self.edges):
             tensors[number] = made(tensor_like(saved[number], edge))
@@ -175,7 +175,9 @@ class SourceBackward(Node):
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""
-        return [] if self.saved is None else [("inputs", [each for each in self.saved if type(each) is not _Given])]
+        if self.saved is None:
+            return []
+        return [("inputs", [each for each in self.saved if type(each) is not _PlainInput])]
 
     def release(self) -> None:
         """Release the saved values."""
@@ -232,7 +234,7 @@ class SourceDoubleBackward(Node):
         """Return the gradients of the inputs and of the seeds, from the program."""
         first = self.first.program
         program = first.second()
-        arrays = [_readable(each.array if type(each) is not _Given else each.value) for each in self.saved]
+        arrays = [_readable(each.array if type(each) is not _PlainInput else each.value) for each in self.saved]
         places = dict(zip(first.wanted, along))
         tangents = [np.zeros(np.shape(arrays[n])) if places[n] is None else np.array(places[n], order="C")
                     for n in first.wanted]
@@ -275,7 +277,7 @@ class SourceDoubleBackward(Node):
         """Return the inputs, and the gradients of the results."""
         if self.saved is None:
             return []
-        return [("inputs", [each for each in self.saved if type(each) is not _Given]),
+        return [("inputs", [each for each in self.saved if type(each) is not _PlainInput]),
                 ("gradients", [each for each in self.seeds if each is not None])]
 
     def release(self) -> None:
@@ -322,7 +324,7 @@ def outputs_of(
     node.outputs = len(tensors)
     node.program = program
     node.given = given
-    node.saved = [save(value) if type(value) is Tensor else _Given(given[n]) for n, value in enumerate(values)]
+    node.saved = [save(value) if type(value) is Tensor else _PlainInput(given[n]) for n, value in enumerate(values)]
     node.borrowed = [type(value) is Tensor and given[n] is value._array and n not in program.mutated
                      for n, value in enumerate(values)]
     node.pullback = pullback

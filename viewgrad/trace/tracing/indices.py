@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import Frozen, Given
+from ..attributes import Frozen, IndexInput
 from ..graph import Value
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +42,7 @@ class Indices:
                 if known is None:
                     pattern.append(Frozen(item))
                     continue
-                pattern.append(Given(len(inputs)))
+                pattern.append(IndexInput(len(inputs)))
                 inputs.append(known[1])
             else:
                 pattern.append(item)

@@ -48,7 +48,7 @@ from .lists import array_of_list
 from .methods import method
 from .nests import NESTS
 from .numpy_replacements import in_numpy_code
-from .scopes import Bound, Deferred, DictGet, Given, Partial, Scope, identifier, is_updated, unboxed
+from .scopes import Bound, ConstantFunction, Deferred, DictGet, Partial, Scope, identifier, is_updated, unboxed
 from .selections import SelectionReader
 
 # Functions that make an array of a list.
@@ -198,7 +198,7 @@ class CallReader(SelectionReader):
 
     def called(self, scope: Scope, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
         """Return the result of a call."""
-        if isinstance(function, Given):
+        if isinstance(function, ConstantFunction):
             return function.value
         if isinstance(function, DictGet):
             key, otherwise = [*args, Static(None)][:2]
@@ -369,7 +369,7 @@ class CallReader(SelectionReader):
                 raise self.with_computed_keys(base, None, node)
             if method is None:
                 raise self.out.refused(f"dict.{name} is not supported", node)
-            return Given(TupleValue(tuple(method)))
+            return ConstantFunction(TupleValue(tuple(method)))
         if name in base.fields:
             return base.fields[name]
         member = next((vars(each)[name] for each in base.cls.__mro__ if name in vars(each)), None)

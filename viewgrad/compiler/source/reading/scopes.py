@@ -74,7 +74,7 @@ class DictGet:
 
 
 @attrs.frozen(eq=False)
-class Given:
+class ConstantFunction:
     """A function whose result is known."""
 
     value: Any
