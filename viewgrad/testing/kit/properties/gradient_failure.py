@@ -52,11 +52,11 @@ def fail_by_differences(
     if wrong.low == wrong.high:
         script.lines.append(f"expected = {literal(wrong.low)}  # by finite differences")
         script.lines.append(f"assert abs(found - expected) <= {wrong.allowed:.3g}, (found, expected)")
-        says = f"{wrong.low!r}"
+        says = f"{short(wrong.low)!r}"
     else:
         script.lines.append(f"# the slopes on the two sides are {wrong.low!r} and {wrong.high!r}")
         script.lines.append(f"assert {wrong.low - wrong.allowed!r} <= found <= {wrong.high + wrong.allowed!r}, found")
-        says = f"between {wrong.low!r} and {wrong.high!r}, the slopes on the two sides"
+        says = f"between {short(wrong.low)!r} and {short(wrong.high)!r}, the slopes on the two sides"
     values = along(moves, wrong, row)
     lines = difference_lines(values, wrong)
     if lines:
@@ -77,6 +77,11 @@ def fail_by_differences(
         found=wrong.found,
         expected=wrong.low,
     )
+
+
+def short(number: float) -> float:
+    """Return a number with as many digits as differences have, for messages."""
+    return float(f"{number:.9g}")
 
 
 def _index_text(flat: int, shape: tuple[int, ...]) -> str:

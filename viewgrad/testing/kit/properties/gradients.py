@@ -17,7 +17,7 @@ from ..limits import refuse_if_coarse
 from ..operator_under_test import OperatorUnderTest, Recorded, Refused, quiet, real_parts, refusals
 from ..perturb import Moves
 from ..script import Script
-from .gradient_failure import fail_by_differences
+from .gradient_failure import fail_by_differences, short
 from .jacobian_columns import Disagreement, compare_columns, dense_directions, glance, undifferentiable
 from .surrogate import as_surrogate
 from .weights import as_starts, rows_of_weights
@@ -433,7 +433,7 @@ def _nothing_forgotten(subject: OperatorUnderTest, example: Example, title: str,
     slot, _, _ = moves.element(int(np.flatnonzero(wrong.direction)[0]))
     script.fail(
         f"no gradient comes back from result {forgotten[0]}, which depends on {example.named(slot)}: finite "
-        f"differences say {wrong.low!r}",
+        f"differences say {short(wrong.low)!r}",
         found=0.0,
         expected=wrong.low,
     )

@@ -18,7 +18,7 @@ from ..mixed_mode import mixed_modes, says_absent
 from ..operator_under_test import OperatorUnderTest, Recorded, Refused, real_parts
 from ..perturb import Moves
 from ..script import Script
-from .gradient_failure import along, difference_lines
+from .gradient_failure import along, difference_lines, short
 from .gradients import MOST_COLUMNS
 from .jacobian_columns import compare_columns, dense_directions, glance
 from .weights import weights_like
@@ -119,7 +119,7 @@ def second_order(baseline: Baseline) -> int:
         script.fail(
             f"the second derivative with respect to {told} is wrong: the recorded backward pass says "
             f"{wrong.found!r}{'' if recorded else ' (nothing was recorded)'}, finite differences of "
-            f"gradients say {wrong.low!r}",
+            f"gradients say {short(wrong.low)!r}",
             element=tuple(index),
             found=wrong.found,
             expected=wrong.low,
