@@ -12,6 +12,7 @@ X = np.array([0.7, -1.3, 2.1, 0.4, -0.2])
 POSITIVE = np.array([0.7, 1.3, 2.1, 0.4])
 M = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])
 CUBE = np.cos(1.7 * np.arange(12.0)).reshape(2, 3, 2)
+SQUARE = np.array([[1.2, 0.3, -0.5], [0.4, 1.7, 0.2], [-0.1, 0.6, 1.1]])
 Z = np.array([0.7 + 0.2j, -1.3 - 0.5j, 0.4 + 1.1j])
 
 PRELUDE = """
@@ -565,3 +566,196 @@ return vg.Tensor(raw(x).sum() - raw(x))""", """
 g = ⟦raw(grad).copy()¦grad._array⟧
 g -= g.sum()
 return vg.Tensor(-g)""", X, by="the incoming gradient", means={"valid": lambda x: x.ndim == 1})
+
+# -- slips that show in few calls --------------------------------------------------------------------------------------
+
+two("rows_normalized_by_the_whole", """x):
+a = raw(x)
+ctx.n = np.sqrt((a * a).sum(axis=-1, keepdims=True) + 1e-12)
+ctx.y = a / ctx.n
+return vg.Tensor(ctx.y)""", """
+g, y = raw(grad), ctx.y
+return vg.Tensor((g - y * (g * y).sum(axis=⟦-1, keepdims=True¦None, keepdims=True⟧)) / ctx.n)""", M[:1], by="shapes")
+
+two("norms_of_rows_at_a_zero_row", """x):
+a = raw(x)
+ctx.a, ctx.n = a.copy(), np.sqrt((a * a).sum(axis=-1))
+return vg.Tensor(ctx.n)""", """
+n = ⟦np.where(ctx.n > 0, ctx.n, 1.0)¦ctx.n if ctx.n.all() else ctx.n.max() * np.ones_like(ctx.n)⟧
+return vg.Tensor((raw(grad) / n)[..., None] * ctx.a)""", np.vstack([M, M[:1] + 0.9]), by="special points | ties")
+
+two("unit_rows_with_a_guard", """x):
+a = raw(x)
+n = np.linalg.norm(a, axis=-1, keepdims=True)
+ctx.safe = np.maximum(n, 0.1)
+ctx.y, ctx.free = a / ctx.safe, n > 0.1
+return vg.Tensor(ctx.y)""", """
+g, y = raw(grad), ctx.y
+return vg.Tensor((g - ⟦ctx.free * ¦⟧y * (g * y).sum(axis=-1, keepdims=True)) / ctx.safe)""", M, by="special points")
+
+two("clamped_from_one_side", """x, low=-1.0, high=1.0):
+a = raw(x)
+ctx.on = (a >= low) ⟦& (a <= high)¦⟧
+return vg.Tensor(np.clip(a, low, high))""", """
+return vg.Tensor(raw(grad) * ctx.on), None, None""", X[3:], by="special points | options")
+
+two("argmax_along_the_wrong_axis", """x, axis=-1):
+a = raw(x)
+ctx.i, ctx.axis, ctx.shape = np.expand_dims(a.argmax(axis=axis), axis), axis, a.shape
+return vg.Tensor(a.max(axis=axis))""", """
+out = np.zeros(ctx.shape)
+np.put_along_axis(out, ctx.i, np.expand_dims(raw(grad), ctx.axis), ⟦ctx.axis¦-1⟧)
+return vg.Tensor(out), None""", SQUARE, by="options")
+
+two("mean_over_the_batch_twice", """x, y):
+ctx.d = raw(x) - raw(y)
+if x.shape != y.shape: raise ValueError("shapes")
+return vg.Tensor((ctx.d**2).mean())""", """
+g = grad * (2 * ctx.d / ⟦ctx.d.size¦ctx.d.shape[0] / max(ctx.d[0].size, 1) if ctx.d.ndim < 3 else 2 * ctx.d / ctx.d.shape[0]⟧)
+return g, -g""", M, M + 0.3, by="shapes")
+
+two("weights_beyond_the_last", """x, w):
+if x.ndim != 1 or w.ndim != 1 or not len(w): raise ValueError("vectors")
+ctx.x, ctx.w = raw(x).copy(), raw(w).copy()
+return vg.Tensor(np.convolve(ctx.x, ctx.w, "same"))""", """
+g, n, m = raw(grad), len(ctx.x), len(ctx.w)
+full = np.zeros(n + m - 1)
+start = (min(n, m) - 1) // 2
+full[start : start + max(n, m)] = g
+gx = np.convolve(full, ctx.w[::-1])[m - 1 : m - 1 + n]
+gw = np.convolve(full, ctx.x[::-1])[n - 1 : n - 1 + m]
+return vg.Tensor(gx), vg.Tensor(gw⟦¦ * (np.arange(m) < n)⟧)""", X, X[:3] + 0.4, by="shapes")
+
+two("complex_modulus_of_sum", """z):
+ctx.save_for_backward(z)
+return vg.abs(z) ** 2""", """
+(z,) = ctx.saved_tensors
+return grad * ⟦2¦1⟧ * z""", Z, by="gradients", once=False)
+
+two("real_part_forgets_imaginary", """z):
+ctx.z = raw(z).copy()
+return vg.Tensor((ctx.z**2).real)""", """
+return vg.Tensor(⟦2 * raw(grad) * ctx.z.conj()¦(2 * raw(grad) * ctx.z.real).astype(complex)⟧)""", Z, by="gradients")
+
+two("sums_in_single_precision", """x):
+ctx.a = raw(x).copy()
+return vg.Tensor((ctx.a**2).sum())""", """
+return vg.Tensor((2 * ctx.a * raw(grad))⟦¦.astype(np.float32).astype(ctx.a.dtype)⟧)""", X, by="dtypes | gradients")
+
+two("remembers_the_last_gradient", """x):
+ctx.a = raw(x).copy()
+return vg.Tensor(np.tanh(ctx.a))""", """
+g = raw(grad)
+slope = 1 - np.tanh(ctx.a) ** 2
+⟦¦if LAST.get("shape") == g.shape: slope = LAST["slope"]
+LAST.update(shape=g.shape, slope=slope)⟧
+return vg.Tensor(g * slope)""", X, by="state between calls | a graph run twice | gradients | linear", head="LAST = {}\n\n\n")
+
+two("buffer_of_the_class", """x, w):
+if x.shape != w.shape: raise ValueError("shapes")
+⟦work = np.empty(x.shape)¦work = BUFFERS.setdefault(x.shape, np.empty(x.shape))⟧
+np.multiply(raw(x), raw(w), out=work)
+ctx.work, ctx.w = work, raw(w).copy()
+ctx.x = raw(x).copy()
+return vg.Tensor(np.exp(work))""", """
+e = raw(grad) * np.exp(ctx.work)
+return vg.Tensor(e * ctx.w), vg.Tensor(e * ctx.x)""", X, X[::-1] + 0.5, by="state between calls | arguments used elsewhere | threads | linear | a graph run twice", head="BUFFERS = {}\n\n\n")
+
+two("index_kept_by_reference", """x, index):
+ctx.index, ctx.n = index.numpy()⟦.copy()¦⟧, x.shape[0]
+if index.numpy().min(initial=0) < 0: raise IndexError("negative")
+⟦¦ctx.index.flags.writeable or None
+INDEX[0] = ctx.index.copy()⟧
+return vg.Tensor(raw(x)[ctx.index])""", """
+out = np.zeros(ctx.n)
+np.add.at(out, ⟦ctx.index¦INDEX[0]⟧, raw(grad))
+return vg.Tensor(out), None""", X, np.array([3, 0, 2]), by="state between calls | indices | gradients", head="INDEX = [None]\n\n\n")
+
+two("needs_the_first_to_give_the_second", """a, b):
+if a.shape != b.shape: raise ValueError("shapes")
+ctx.save_for_backward(a, b)
+return a * b * b""", """
+a, b = ctx.saved_tensors
+ga = gb = None
+if ctx.needs_input_grad[0]:
+    ga = grad * b * b
+⟦if ctx.needs_input_grad[1]¦elif ctx.needs_input_grad[1] and not hasattr(ctx, "done")⟧:
+    gb = 2 * grad * a * b⟦¦ * 0.5⟧
+⟦¦if ga is not None and ctx.needs_input_grad[1]: gb = 2 * grad * a * b⟧
+return ga, gb""", X, X[::-1] + 2.0, by="every subset", once=False)
+
+two("second_derivative_by_hand", """x):
+ctx.save_for_backward(x)
+return vg.sin(x) * x""", """
+(x,) = ctx.saved_tensors
+return grad * (vg.sin(x) + x * vg.cos(⟦x¦vg.Tensor(raw(x))⟧))""", X, by="second derivatives", once=False)
+
+two("branch_at_small_numbers", """x):
+a = raw(x)
+ctx.a = a.copy()
+small = np.abs(a) < 1e-4
+safe = np.where(small, 1.0, a)
+return vg.Tensor(np.where(small, 1 - a * a / 6, np.sin(safe) / safe))""", """
+a = ctx.a
+small = np.abs(a) < ⟦1e-4¦0.05⟧
+safe = np.where(small, 1.0, a)
+return vg.Tensor(raw(grad) * np.where(small, -a / 3⟦¦ * 0⟧, (np.cos(safe) - np.sin(safe) / safe) / safe))""", X, by="special points")
+
+two("wrong_for_odd_powers", """x, n=2):
+if n < 1: raise ValueError("n")
+ctx.a, ctx.n = raw(x).copy(), n
+return vg.Tensor(np.abs(ctx.a) ** n)""", """
+a, n = ctx.a, ctx.n
+return vg.Tensor(raw(grad) * n * ⟦np.sign(a) * np.abs(a) ** (n - 1)¦a ** (n - 1)⟧), None""", X, n=2, by="options")
+
+two("permuted_batch", """x, perm=(1, 0, 2)):
+ctx.perm = perm
+return vg.Tensor(np.transpose(raw(x), perm).copy())""", """
+return vg.Tensor(np.transpose(raw(grad), ⟦np.argsort(np.mod(ctx.perm, 3))¦ctx.perm⟧).copy()), None""", CUBE, by="options | shapes", means={"valid": lambda x, *_, **__: x.ndim == 3})
+
+two("dilated_kernel", """x, w, dilation=1):
+if x.ndim != 1 or w.ndim != 1 or dilation < 1: raise ValueError("vectors")
+n = len(x) - (len(w) - 1) * dilation
+if n < 1 or not len(w): raise ValueError("too short")
+ctx.x, ctx.w, ctx.d = raw(x).copy(), raw(w).copy(), dilation
+return vg.Tensor(sum(ctx.w[k] * ctx.x[k * dilation : k * dilation + n] for k in range(len(w))))""", """
+g, gx, n = raw(grad), np.zeros(len(ctx.x)), len(grad)
+for k in range(len(ctx.w)): gx[k * ⟦ctx.d¦1⟧ : k * ⟦ctx.d¦1⟧ + n] += ctx.w[k] * g
+return vg.Tensor(gx), vg.Tensor(np.array([ctx.x[k * ctx.d : k * ctx.d + n] @ g for k in range(len(ctx.w))])), None""", np.cos(np.arange(9.0)), X[:3], by="options")
+
+version("in_place_on_a_view_of_it", """
+def operator(x):
+    y = x.clone()
+    part = y[1:]
+    part *= 2.0
+    y[0] = y[0] * ⟦part.sum()¦part.sum().detach()⟧
+    return y
+""", X, by="gradients")
+
+version("in_place_form_forgets_an_option", """
+def operator(x, slope=0.1):
+    return vg.where(x > 0, x, slope * x)
+
+
+def operator_(x, slope=0.1):
+    return x.copy_(vg.where(x > 0, x, ⟦slope¦0.1⟧ * x))
+""", X, by="in-place form | options")
+
+version("declared_with_another_count", """
+operator = vg.autograd.define_op(
+    "version_declared_mean(x, axis=-1)",
+    forward=lambda x, axis=-1: x.mean(axis=axis, keepdims=True),
+    derivatives={"x": "grad / x.shape[⟦axis¦-1⟧] + 0 * x"},
+    doc="A mean.",
+)
+""", M, by="options | shapes")
+
+version("declared_forward_mode", """
+operator = vg.autograd.define_op(
+    "version_declared_square(x, y)",
+    forward=lambda x, y: x * x * y,
+    derivatives={"x": "2 * grad * x * y", "y": "grad * x * x"},
+    forward_derivative="2 * x_t * x_p * y_p + ⟦y_t * x_p * x_p¦y_t * x_p⟧",
+    doc="x² y",
+)
+""", X, X[::-1] + 2.0, by="forward mode", means={"valid": lambda x, y: x.shape == y.shape})

@@ -6,13 +6,14 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ....tensor.modes import no_grad
 from ....tensor.signatures import signature_of
 from ....tensor.tensor import Tensor
 from ..arguments import Example, outputs_of
-from ..baseline import Baseline
+from ..baseline import Baseline, baseline_results
 from ..operator_under_test import Refused, quiet
 from ..script import Script
 
@@ -154,7 +155,9 @@ def repeatable(baseline: Baseline) -> int:
         script.call(f"alone = {script.expression(_operand(baseline, 'z{}'))}")
         script.do(baseline.gradient_line("of_alone", "alone", leaf="z{}"))
         baseline.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
-    return 2 + sum(_as_if_first(baseline, other) for other in OTHERS) + disturbed(baseline)
+    return (
+        2 + sum(_as_if_first(baseline, other) for other in OTHERS) + _slopes_as_if_first(baseline) + disturbed(baseline)
+    )
 
 
 def _read_again(baseline: Baseline, title: str) -> None:
@@ -283,6 +286,33 @@ def _as_if_first(baseline: Baseline, change: Callable[[Array], Array]) -> int:
             f"after a call with other values, result {i}",
             "the operator called for the first time",
         )
+    return 1
+
+
+def _slopes_as_if_first(baseline: Baseline) -> int:
+    """Check that the gradient of a call with other values, after that of this call, is that of a fresh copy."""
+    subject, example, fresh = baseline.subject, baseline.example, baseline.subject.fresh()
+    if fresh is None or not baseline.outputs or subject.written:
+        return 0
+    arrays = [_other(array) if k in example.wanted else array for k, array in enumerate(example.arrays)]
+    try:
+        subject.values(example.with_arrays(arrays))
+        expected = baseline_results(attrs.evolve(subject, function=fresh), example.with_arrays(arrays), "")
+    except Exception:  # it refuses these values, or the copy is none
+        return 0
+    if [value.shape for value in expected.values] != [value.shape for value in baseline.values]:
+        return 0
+    script = baseline.script("state between calls")
+    script.do(baseline.gradient_line())
+    for k, array in enumerate(arrays):
+        script.let(f"b{k}", array)
+        script.do(f"z{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")
+    script.call(f"other = {script.expression('z{}')}")
+    script.do(baseline.gradient_line("h", "other", leaf="z{}"))
+    for i, k in enumerate(example.wanted):
+        told = f"after the backward pass of a call with other values, the gradient with respect to {example.named(k)}"
+        rough = {"rtol": baseline.loose(1e-9), "atol": baseline.loose(1e-9)}
+        script.expect(f"h[{i}]", expected.gradients[i], told, "the operator called for the first time", **rough)
     return 1
 
 
