@@ -263,3 +263,57 @@ def test_least_squares_takes_sparse_jacobians_and_bounds_of_several_kinds():
     matrix, bounds = scipy.sparse.diags_array(factors), ([-1.0, -1.0, -1.0], 4.0)
     found = optimize.least_squares(lambda x: vg.Tensor(factors) * x - 6.0, np.zeros(3), lambda x: matrix, bounds)
     np.testing.assert_allclose(found.x.numpy(), [4.0, 3.0, 2.0], rtol=1e-5)
+
+
+def rosenbrock(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total = total + 100 * (x[i + 1] - x[i] ** 2) ** 2 + (1 - x[i]) ** 2
+    return total
+
+
+@pytest.mark.parametrize("method", ["dogleg", "trust-exact", "trust-ncg", "trust-krylov"])
+@pytest.mark.parametrize("function", [rosenbrock, vg.compile(rosenbrock)])
+def test_methods_that_need_a_hessian_get_one(method, function):
+    found = optimize.minimize(function, [-1.2, 1.0, 0.8], method=method)
+    np.testing.assert_allclose(found.x, 1.0, rtol=1e-3)
+    target = leaf_of(np.array([0.5, -0.2]))
+    found = optimize.minimize(lambda x: ((x - target) ** 4 + (x - target) ** 2).sum(), [0.0, 0.0], method=method)
+    np.testing.assert_allclose(grad(found.x.sum(), target)[0], 1.0, rtol=1e-6)
+
+
+def test_hessian_products_receive_tensors():
+    def product(x, p):
+        return vg.func.hvp(rosenbrock, (x,), (p,))[1][0]
+
+    found = optimize.minimize(rosenbrock, [-1.2, 1.0], method="trust-ncg", hessp=product)
+    np.testing.assert_allclose(found.x, 1.0, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # SciPy finds that a constraint is linear
+@pytest.mark.parametrize("method", ["trust-constr", "SLSQP"])
+def test_constraints_may_be_objects_without_jacobians(method):
+    def product(x):
+        out = np.zeros(1)
+        out[0] = x[0] * x[1]
+        return out
+
+    for constraint in (
+        scipy.optimize.NonlinearConstraint(product, 0.5, 0.5),
+        [scipy.optimize.NonlinearConstraint(product, [0.5], [0.5], jac=lambda x: np.array([[x[1], x[0]]]))],
+        {"type": "eq", "fun": lambda x: product(x)[0] - 0.5},
+    ):
+        found = optimize.minimize(lambda x: (x * x).sum() + x[0], [1.0, 1.0], method=method, constraints=constraint)
+        np.testing.assert_allclose(found.x[0] * found.x[1], 0.5, rtol=1e-6)
+    found = optimize.minimize(
+        rosenbrock, [0.2, 0.2], method=method, constraints=scipy.optimize.LinearConstraint([[1.0, 1.0]], 1.0, 1.0)
+    )
+    np.testing.assert_allclose(found.x.sum(), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["newton", "halley"])
+def test_root_scalar_computes_the_slopes_that_its_method_needs(method):
+    a = leaf(2.0)
+    found = optimize.root_scalar(lambda x, a: np.exp(x) - a, (a,), method, x0=0.5).root
+    np.testing.assert_allclose(found.detach(), np.log(2.0))
+    np.testing.assert_allclose(grad(found, a)[0], 0.5)

@@ -14,8 +14,10 @@ import scipy.optimize  # type: ignore[import-untyped]
 from scipy.sparse import issparse  # type: ignore[import-untyped]
 from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]
 
+from ..adoption import adopted_arguments
 from ..autograd.api import grad
-from ..func.transforms import jacrev
+from ..func.transforms import grad as grad_of
+from ..func.transforms import hessian, hvp, jacrev
 from ..numpy.namespace import filled, public_names
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
@@ -106,7 +108,11 @@ def _without_history(result: Any) -> Any:
     return result
 
 
-WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
+WITHOUT_GRADIENT: Final = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
+# Methods that need the Hessian, and those that need its products with vectors; others do with the gradient.
+WITH_HESSIAN: Final = frozenset({"dogleg", "trust-exact"})
+WITH_PRODUCT: Final = frozenset({"trust-ncg", "trust-krylov"})
+CONSTRAINTS: Final = (scipy.optimize.NonlinearConstraint, scipy.optimize.LinearConstraint)
 
 
 @registered
@@ -126,6 +132,8 @@ def minimize(
     options: Any = None,
 ) -> Any:
     """Minimize a function of a tensor, as `scipy.optimize.minimize`; the gradient is computed automatically.
+
+    So are the Hessian, or its products with vectors, for methods that need them, and the Jacobians of constraints.
 
     Example:
         >>> import viewgrad as vg
@@ -155,8 +163,15 @@ def minimize(
         if callable(jac):
             jac = _plain(jac, given)
     hess = _plain(hess, given) if callable(hess) else hess
-    each = [constraints] if isinstance(constraints, dict) else constraints
-    constraints = [_constraint(item) if isinstance(item, dict) else item for item in each]
+    name = str(method).lower()
+    if hess is None and hessp is None and (name in WITH_HESSIAN or name in WITH_PRODUCT):
+        derivative = _with_hessian if name in WITH_HESSIAN else _with_product
+        found = derivative(value, given)
+        hess, hessp = (found, None) if name in WITH_HESSIAN else (None, found)
+    elif hessp is not None:
+        hessp = _product(hessp, given)
+    each = [constraints] if isinstance(constraints, (dict, *CONSTRAINTS)) else constraints
+    constraints = [_constraint(item) for item in each]
     limits = plain_values(as_argument(bounds))
     found = _without_history(
         scipy.optimize.minimize(
@@ -169,7 +184,38 @@ def minimize(
     return found
 
 
-def _constraint(item: dict[str, Any]) -> dict[str, Any]:
+def _with_hessian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Return the Hessian of a function, as a function of arrays."""
+    return lambda x: np.array(_value(hessian(lambda x: numbers(fun(x, *args)).reshape(()))(as_tensors(np.array(x)))))
+
+
+def _with_product(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
+    """Return the product of a function's Hessian with a vector, as a function of arrays."""
+
+    def product(x: Any, p: Any) -> Any:
+        given = (as_tensors(np.array(each, float)) for each in (x, p))
+        at, direction = given
+        return np.array(_value(hvp(lambda x: numbers(fun(x, *args)).reshape(()), (at,), (direction,))[1][0]))
+
+    return product
+
+
+def _product(hessp: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
+    return lambda x, p: np.asarray(_value(hessp(copied(x), copied(p), *args)))
+
+
+def _constraint(item: Any) -> Any:
+    """Return a constraint with functions of arrays; the Jacobians are computed automatically."""
+    if isinstance(item, scipy.optimize.NonlinearConstraint):
+        fun, jac, hess = adopted_arguments((item.fun, item.jac, item.hess))
+        second = (lambda x, v: _value(hess(copied(x), copied(v)))) if callable(hess) else hess
+        limits = (np.asarray(_value(each)) for each in (item.lb, item.ub))
+        return scipy.optimize.NonlinearConstraint(
+            _plain(fun, ()), *limits, _matrix(jac, ()) if callable(jac) else _with_jacobian(fun, ()), second,
+            item.keep_feasible, item.finite_diff_rel_step, item.finite_diff_jac_sparsity,
+        )  # fmt: skip
+    if not isinstance(item, dict):
+        return item
     args = tuple(item.get("args", ()))
     own = {**item, "fun": _plain(item["fun"], args), "args": ()}
     own["jac"] = _plain(item["jac"], args) if callable(item.get("jac")) else _with_jacobian(item["fun"], args)
@@ -469,6 +515,13 @@ def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: 
     for name in ("fprime", "fprime2"):
         if callable(options.get(name)):
             options[name] = _number(options[name], given)
+    method = others[0] if others else options.get("method")
+    wanted = {"newton": ("fprime",), "halley": ("fprime", "fprime2")}.get(str(method).lower(), ())
+    derivative: Callable[..., Any] = lambda x, *rest: numbers(f(x, *rest)) * 1.0  # noqa: E731
+    for name in wanted:
+        derivative = grad_of(derivative)
+        if options.get(name) is None:
+            options[name] = _number(derivative, given)
     options = {name: value if callable(value) else _value(value) for name, value in options.items()}
     found = scipy.optimize.root_scalar(_number(f, given), (), *others, **options)
     found.root = _with_root(f, given, found.root)
