@@ -308,3 +308,16 @@ def test_jacobians_are_computed_again_where_they_change():
         return y.sum()
 
     np.testing.assert_allclose(found, (end(0.4 + 1e-5) - end(0.4 - 1e-5)) / 2e-5, rtol=1e-7)
+
+
+def test_jacobians_are_not_recorded_for_captured_parameters():
+    """They are constants of the equations of a step: the gradient of the parameter comes from the corrections."""
+    k = vg.Tensor([0.5, 2.0], requires_grad=True)
+
+    def slope(t, y):
+        return -k * y * y
+
+    found = ode_steps._jacobian(slope, 0.0, np.array([1.0, 3.0]))
+    assert type(found) is np.ndarray and k.grad is None
+    np.testing.assert_allclose(found, np.diag([-1.0, -12.0]))
+    np.testing.assert_array_equal(ode_steps._jacobian(lambda t, y: k.detach() * 1.0, 0.0, np.ones(2)), np.zeros((2, 2)))
