@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
+from ...adoption import adopted_callable
 from ...errors import DifferentiabilityError
 from ...func import linearize, vjp, vmap
 from ...operators.numpy_api.conversion import plain_values
@@ -25,7 +26,7 @@ from .pattern import Pattern
 
 def sparse_jacobian(
     f: Callable[..., Any], sparsity: Any, argnums: int = 0, *, mode: Literal["auto", "fwd", "rev"] = "auto",
-    check: bool = True,
+    check: bool = True, adopt: bool = True,
 ) -> Callable[..., Any]:
     """Return a function that computes a Jacobian with a known sparsity pattern.
 
@@ -39,6 +40,7 @@ def sparse_jacobian(
         argnums: the positional argument to differentiate with respect to.
         mode: `"fwd"` for columns, `"rev"` for rows; `"auto"` chooses the one that needs fewer.
         check: whether to compare a product with a random vector, which costs one more direction.
+        adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
         A function with the same arguments that returns a CSR array: SciPy's for an array argument, one of
@@ -51,7 +53,7 @@ def sparse_jacobian(
     Example:
         >>> import numpy as np, scipy.sparse, viewgrad as vg
         >>> def neighbours(x):
-        ...     y = vg.zeros_like(x)
+        ...     y = np.zeros_like(x)
         ...     y[1:-1] = x[2:] * x[:-2] - x[1:-1]
         ...     return y
         >>> band = scipy.sparse.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(5, 5))
@@ -69,7 +71,7 @@ def sparse_jacobian(
     patterns = {"fwd": pattern, "rev": pattern.transposed}
     colors = {way: color_columns(each) for way, each in patterns.items() if mode in (way, "auto")}
     way = min(colors, key=lambda way: colors[way].max(initial=-1))
-    return _Jacobian(f, pattern, argnums, way, colors[way], check)
+    return _Jacobian(adopted_callable(f) if adopt else f, pattern, argnums, way, colors[way], check)
 
 
 class _Jacobian:
