@@ -239,3 +239,46 @@ def test_assignments_before_the_first_read_stay(own):
         return vars(own)["state"] if hasattr(own, "__dict__") else own.state
 
     assert vg.grad(assigns)(3.0) == 1.0
+
+
+class Counter:
+    count = 0
+    label = "a"
+
+    def step(self, x):
+        type(self).count += 1
+        return x * type(self).count
+
+    def drop(self, x):
+        del type(self).label
+        return x
+
+
+def test_attributes_of_classes_that_are_set_back():
+    """The user sets an attribute to what it was before adopted code has changed it."""
+    own = Counter()
+    step = vg.adopt(own.step)
+    for _ in range(3):
+        Counter.count = 0
+        assert step(2.0) == 2.0 and Counter.count == 1 and step(2.0) == 4.0
+    drop, label = vg.adopt(own.drop), vg.adopt(lambda: own.label)
+    for _ in range(2):
+        assert label() == "a"
+        drop(1.0)
+        assert not hasattr(Counter, "label")
+        Counter.label = "a"
+
+
+def test_tuples_of_objects_made_outside():
+    own = Assigning()
+    own.parts = [Node(1.0), Node(2.0)]
+    first = own.parts[0]
+
+    def as_tuple(x):
+        own.parts = (*own.parts, Node(x))
+        return sum(part.value for part in own.parts) + own.parts[0].depth()
+
+    assert vg.grad(as_tuple)(3.0) == 1.0
+    assert own.parts[0] is first and [type(each) for each in own.parts] == [Node] * 3
+    own.parts[1].value = 5.0
+    assert vg.grad(lambda x: own.parts[1].value * own.parts[2].value * x)(1.0) == 15.0

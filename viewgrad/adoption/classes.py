@@ -29,6 +29,8 @@ from .locations import VIEWGRAD, place_of
 ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class that refers to the user's class
 VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is the class of the views of its objects
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
+COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values that the user's class had
+UNCOMPARED: Final = ((), ())
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
@@ -122,12 +124,14 @@ class AdoptedType(type):
         if original is not None:
             setattr(original, name, vars(cls)["__viewgrad_unadopted__"](value))
             vars(cls)["__viewgrad_seen__"][name] = vars(original).get(name)
+            super().__setattr__(COMPARED, UNCOMPARED)
         super().__setattr__(name, value)
 
     def __delattr__(cls, name: str) -> None:
         original = vars(cls).get(ORIGINAL)
         if original is not None:
             delattr(original, name)
+            super().__setattr__(COMPARED, UNCOMPARED)
         if original is None or name in vars(cls):
             super().__delattr__(name)
 
@@ -168,7 +172,7 @@ def adopted_class(
         "__viewgrad_adopted__": staticmethod(adopted),
         "__viewgrad_unadopted__": staticmethod(unadopted),
         "__viewgrad_seen__": {},
-        "__viewgrad_compared__": ((), ()),  # the names and values that the user's class had
+        COMPARED: UNCOMPARED,
         STATES: set(),
     }
     made: type = type.__new__(_metaclass(type(cls)), cls.__name__, (cls, *bases), body)
@@ -178,7 +182,7 @@ def adopted_class(
 def refresh_class(made: type) -> None:
     """Update the methods of an adopted class from the user's class."""
     cls, seen = vars(made)[ORIGINAL], vars(made)["__viewgrad_seen__"]
-    names, values = vars(made)["__viewgrad_compared__"]
+    names, values = vars(made)[COMPARED]
     if names == tuple(vars(cls)) and all(map(operator.is_, vars(cls).values(), values)):
         return
     compared = tuple(vars(cls)), tuple(vars(cls).values())
@@ -201,4 +205,4 @@ def refresh_class(made: type) -> None:
         del seen[name]
         if name in vars(made):
             type.__delattr__(made, name)
-    type.__setattr__(made, "__viewgrad_compared__", compared)
+    type.__setattr__(made, COMPARED, compared)

@@ -65,7 +65,7 @@ PLAIN: Final = frozenset(
         type(NotImplemented), types.CodeType, np.float64, np.float32, np.int64, np.bool_, Tensor,
     }
 )  # fmt: skip
-HOLDING: Final = (list, tuple, dict)
+HOLDING: Final = (list, dict)
 PLAIN_KEYS: Final = PLAIN - {Tensor}
 # The functions that were adopted, with the user's own. Both live as long as someone uses them.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
@@ -226,6 +226,9 @@ class AdoptionRegistry:
 
     def _unadopted(self, value: Any) -> Any:
         """Return the user's own object for what adopted code assigns; an object that it has made has none yet."""
+        if type(value) is tuple:
+            items = tuple(map(self._unadopted, value))
+            return value if all(map(operator.is_, value, items)) else items
         found = original_of(value)
         if found is value and (type(value) in HOLDING or ORIGINAL in vars(type(value))):
             self._assigned.append(value)
