@@ -315,7 +315,7 @@ class Walk:
         if isinstance(value, KEPT_INSIDE):
             self.add(*(
                 Captured(f"{path}!{number}", each) for number, each in enumerate(gc.get_referents(value))
-                if isinstance(each, FUNCTIONS)
+                if callable(each)
             ))  # fmt: skip
         if kind is Tensor and id(value) not in self.opened:
             self.opened[id(value)] = value
