@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import types
+import typing
 
 import numpy as np
 import pytest
@@ -133,3 +135,60 @@ def test_objects_with_references_to_each_other():
     vg.adopt(ties)(2.0)
     assert type(network.last.inner) is Layer and network.last.inner.inner is network.last
     assert type(network.last.inner.weight) is Layer
+
+
+class Registered(Layer):
+    known: typing.ClassVar[list[Layer]] = []
+
+    @classmethod
+    def made(cls, weight):
+        found = cls(weight)
+        cls.known.append(found)
+        return found
+
+
+def test_objects_kept_in_lists_of_classes():
+    Registered.known.clear()
+
+    def registers(x):
+        return Registered.made(2.0).out(x)
+
+    def uses(x):
+        return sum([each.out(x) for each in Registered.known])
+
+    assert vg.grad(registers)(1.5) == 2.0
+    assert [type(each) for each in Registered.known] == [Registered]
+    for count in (1, 2, 3):
+        assert vg.grad(uses)(1.5) == 2.0 * count
+        Registered.known.append(Registered(2.0))
+
+
+def test_objects_kept_in_namespaces():
+    space = types.SimpleNamespace(layer=Layer(2.0), other=1.0)
+
+    def keeps(x):
+        space.made = Layer(3.0)
+        space.again = space.layer
+        return space.made.out(x)
+
+    assert vg.grad(keeps)(1.5) == 3.0
+    assert type(space.made) is Layer and space.again is space.layer and type(space.layer) is Layer
+    assert vg.grad(lambda x: space.made.out(x) + space.again.out(x))(1.5) == 5.0
+
+
+def test_objects_made_outside_that_are_put_into_lists():
+    outside, kept = Layer(2.0), []
+
+    def keeps(x):
+        kept.append(outside)
+        LAYERS.append(outside)
+        return x
+
+    LAYERS.clear()
+    vg.grad(keeps)(1.5)
+    assert kept == LAYERS == [outside] and type(LAYERS[0]) is Layer and LAYERS[0] is outside
+
+    def uses(x):
+        return LAYERS[0].out(x) + kept[0].out(x)
+
+    assert vg.grad(uses)(1.5) == 4.0

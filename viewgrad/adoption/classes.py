@@ -31,6 +31,7 @@ VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
 COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values that the user's class had
 UNCOMPARED: Final = ((), ())
+LISTS: Final = "__viewgrad_lists__"  # the attribute of an adopted class with the lists and dicts of the user's class
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
@@ -173,6 +174,7 @@ def adopted_class(
         "__viewgrad_unadopted__": staticmethod(unadopted),
         "__viewgrad_seen__": {},
         COMPARED: UNCOMPARED,
+        LISTS: (),
         STATES: set(),
     }
     made: type = type.__new__(_metaclass(type(cls)), cls.__name__, (cls, *bases), body)
@@ -206,3 +208,17 @@ def refresh_class(made: type) -> None:
         if name in vars(made):
             type.__delattr__(made, name)
     type.__setattr__(made, COMPARED, compared)
+    type.__setattr__(made, LISTS, tuple(value for value in compared[1] if type(value) is list or type(value) is dict))
+
+
+def forget_class_values(made: type, handed: set[int]) -> None:
+    """Let the next refresh adopt attributes of the user's class again.
+
+    Arguments:
+        made: the adopted class.
+        handed: the addresses of the values of these attributes.
+    """
+    seen = vars(made)["__viewgrad_seen__"]
+    for name in [name for name, value in seen.items() if id(value) in handed]:
+        seen[name] = MISSING
+        type.__setattr__(made, COMPARED, UNCOMPARED)

@@ -142,6 +142,12 @@ class AdoptedNamespace(types.SimpleNamespace):
                 seen[name] = value
                 own[name] = self._adopted(value)
 
+    def forget_values(self, handed: set[int]) -> None:
+        """Let the next refresh update the values that have one of the given addresses."""
+        for name, value in vars(self).items():
+            if id(value) in handed:
+                self._seen[name] = self  # which is no value of the original
+
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         self._seen[name] = self._unadopted(value)

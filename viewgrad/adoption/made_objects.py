@@ -19,7 +19,8 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         value: what the user's program gets.
         original_of: returns the user's own object for an adopted version.
         plain: types of values that are neither adopted nor hold such.
-        handed: receives the addresses of the objects whose classes change, and of containers that hold them.
+        handed: receives the addresses of the objects whose classes change, and of containers that hold or held
+            an adopted version.
 
     Returns:
         The value, or what takes its place.
@@ -43,9 +44,10 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         return value
     before = len(handed)
     new = list(map(of_users, items))
-    if len(handed) > before:
+    is_same = all(map(operator.is_, items, new))
+    if len(handed) > before or not is_same:
         handed.add(id(value))
-    if all(map(operator.is_, items, new)):
+    if is_same:
         return value
     if kind is tuple:
         return tuple(new)

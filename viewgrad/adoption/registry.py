@@ -26,12 +26,14 @@ from ..tensor.tensor import Tensor
 from .builtin_names import CLASS_OF_VIEW, original_builtin
 from .classes import (
     FUNCTIONS,
+    LISTS,
     ORIGINAL,
     STATES,
     VIEWS,
     adopted_class,
     can_be_adopted,
     can_be_made,
+    forget_class_values,
     holds_contents,
     refresh_class,
 )
@@ -250,6 +252,8 @@ class AdoptionRegistry:
             self._note_filled(state.containers)
         for view in list(self._views.values()) if self._views else ():
             self._note_filled(containers_of(view))
+        for made in list(self._classes.values()) if self._classes else ():
+            self._note_filled(vars(made)[LISTS])
         if not self._assigned and type(result) in PLAIN:
             return result
         handed: set[int] = set()
@@ -278,6 +282,8 @@ class AdoptionRegistry:
             container.forget_values(handed)
         for module in list(self._modules.values()):
             module._state.forget_values(handed)
+        for made in list(self._classes.values()):
+            forget_class_values(made, handed)
         for entries in list(self._cells.values()):
             for entry in entries:
                 if id(entry[2]()) in handed:
@@ -639,8 +645,9 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
 
 
 def _holds_made(value: Any) -> bool:
-    """Return whether a list or dict of the user's holds an object that adopted code has made."""
-    return any(ORIGINAL in vars(type(item)) for item in (value.values() if isinstance(value, dict) else value))
+    """Return whether a list or dict of the user's holds an object that adopted code has made, or a view."""
+    kinds = set(map(type, contents_of(value)))
+    return any(ORIGINAL in vars(kind) or CLASS_OF_VIEW in vars(kind) for kind in kinds)
 
 
 def _state_of(partial: functools.partial[Any]) -> list[Any]:
