@@ -518,7 +518,7 @@ def test_code_of_the_user_is_not_run_while_a_function_is_read():
         c = compiled(f, executor="python", check=False)
         results = [c(onp.ones(1)).item() for _ in range(6)]
         assert len(set(results)) > 1, c.explain()
-        assert not c.tier.has_programs
+        assert not c.tier.source()
 
 
 def test_formatted_string_is_unknown_at_compile_time():
@@ -569,7 +569,7 @@ def test_exceptions_of_values_that_are_not_used_are_raised(executor):
             assert c(onp.ones(3), 1).tolist() == [2.0] * 3
         with pytest.raises(error):
             c(onp.ones(3), n)
-        assert c.tier.has_programs
+        assert c.tier.source()
 
     c = compiled(indexed, executor=executor)
     for _ in range(2):

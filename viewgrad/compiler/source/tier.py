@@ -425,11 +425,6 @@ class SourceTier:
             for key, known in self.specializations.items() for each in known
         )
 
-    @property
-    def has_programs(self) -> bool:
-        """Return whether there is a program for some combination of argument types."""
-        return any(each.source is not None for known in self.specializations.values() for each in known)
-
     def source(self) -> list[str]:
         """Return the sources of the programs."""
         return [

@@ -33,20 +33,14 @@ class Kernel:
         name: the name of its function.
         parameters: the variables that it reads.
         results: the variables that it returns.
-        pushes, pops: whether it writes to the tape, or reads from it.
         source: its text.
-        calls: the names of the functions that it calls.
-        written: the arrays that it writes to.
         wraps: whether its indices may be negative.
     """
 
     name: str
     parameters: list[str]
     results: list[str]
-    pushes: bool
-    pops: bool
     source: str
-    written: set[str]
     wraps: bool
 
 
@@ -230,8 +224,7 @@ class Writer(ExpressionWriter):
         results = [each for each in bound if each not in counters and (each in elsewhere or each in first)]
         first |= {each for each in results if not _is_bound_at_top(stmts, each)}
         parameters = sorted({each for each in free if each in self.kinds and each not in bound} | first)
-        pushes = any(isinstance(stmt, ir.Push) for stmt in ir.statements(stmts))
-        pops = any(isinstance(stmt, ir.Pop) for stmt in ir.statements(stmts))
+        uses_tape = any(isinstance(stmt, (ir.Push, ir.Pop)) for stmt in ir.statements(stmts))
         dims = sorted({
             (node.base.name, node.axis)
             for stmt in ir.statements(stmts) for node in ir.nodes_of(stmt) if isinstance(node, ir.Dim)
@@ -239,7 +232,6 @@ class Writer(ExpressionWriter):
         before = self.lines, self.in_kernel, self.noted
         self.lines, self.in_kernel, self.noted, self.is_covered = [], True, 0, False
         tape_names = ["floats", "integers", "nf", "ni"] if self.native else ["tape"]
-        uses_tape = pushes or pops
         given = parameters + ([f"{a}_shape{axis}" for a, axis in dims] if not self.native else [])
         self.lines.append(f"def {name}({', '.join(given + (tape_names if uses_tape else []))}):")
         self.block(stmts, "    ")
@@ -249,7 +241,7 @@ class Writer(ExpressionWriter):
         self.lines.append(f"    return {', '.join(back)}" if len(back) != 1 else f"    return {back[0]}")
         source = "\n".join(self.lines) + "\n"
         self.lines, self.in_kernel, self.noted = before
-        kernel = Kernel(name, parameters, results, pushes, pops, source, arrays, self.wraps)
+        kernel = Kernel(name, parameters, results, source, self.wraps)
         self.kernels.append(kernel)
         args = []
         for each in parameters:
