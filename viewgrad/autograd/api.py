@@ -59,7 +59,7 @@ def backward(
     targets = _as_list(inputs, "inputs")
     if not targets:
         raise AutogradError("inputs must not be empty; omit it to accumulate in all leaves")
-    target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
+    target_edges = [_required_edge(tensor) for tensor in targets]
     captured = run_backward(edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges)
     for tensor, grad in zip(targets, captured, strict=True):
         if grad is not None:
@@ -143,7 +143,7 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids")
     edges, grads = _start(roots, grad_outputs, "grad")
-    target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
+    target_edges = [_required_edge(tensor) for tensor in targets]
     retain = _retains(retain_graph, create_graph)
     results: list[Tensor | None] = run_backward(
         edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges, capture=True
@@ -211,10 +211,10 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge
     return edges, starts
 
 
-def _required_edge(tensor: Tensor, what: str) -> Node | Edge:
+def _required_edge(tensor: Tensor) -> Node | Edge:
     edge = current_edge(tensor)
     if edge is None:
-        raise DifferentiabilityError(f"one of {what}, a tensor of shape {tensor.shape}, does not require grad")
+        raise DifferentiabilityError(f"one of the inputs, a tensor of shape {tensor.shape}, does not require grad")
     return edge
 
 

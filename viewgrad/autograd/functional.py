@@ -59,7 +59,7 @@ def vjp(
     """
     with _recording(create_graph):
         run = Run(_function(func, adopt), inputs, strict, create_graph)
-        vectors = _vectors(v, run.outputs, "the output", "v")
+        vectors = _vectors(v, run.outputs, "the output")
         return run.output(), run.like_inputs(run.products(run.outputs, vectors, "the output"))
 
 
@@ -89,7 +89,7 @@ def jvp(
         (Tensor([1., 4.]), Tensor([2., 0.]))
     """
     with _recording(create_graph):
-        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
+        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input")
         with dual_level() as level:
             run = Run(
                 _function(func, adopt), inputs, strict, create_graph,
@@ -211,7 +211,7 @@ def vhp(
     """
     with _recording(create_graph):
         run = Run(_function(func, adopt), inputs, strict, create_graph)
-        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
+        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input")
         first = run.gradient()
         return run.output(), run.like_inputs(run.products(first, vectors, "the gradient"))
 
@@ -242,7 +242,7 @@ def hvp(
         (Tensor(2.), Tensor([4., 2.]))
     """
     with _recording(create_graph):
-        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
+        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input")
         with dual_level() as level:
             run = Run(
                 _function(func, adopt), inputs, strict, create_graph,
@@ -373,13 +373,13 @@ def _as_tuple(value: Any, what: str) -> tuple[Tensor, ...]:
     return tensors
 
 
-def _vectors(v: Any, tensors: Sequence[Tensor], what: str, name: str) -> list[Tensor]:
+def _vectors(v: Any, tensors: Sequence[Tensor], what: str) -> list[Tensor]:
     """Return the vector supplied for tensors, as tensors; ones if it may be omitted."""
     if v is None:
         if len(tensors) != 1 or tensors[0].size != 1:
-            raise DifferentiabilityError(f"{name} can be omitted only if {what} is a single element")
+            raise DifferentiabilityError(f"v can be omitted only if {what} is a single element")
         return [ones_like(tensors[0])]
     vectors = tuple(v) if isinstance(v, (tuple, list)) else (v,)
     if len(vectors) != len(tensors):
-        raise DifferentiabilityError(f"{name} has {len(vectors)} tensors, but {what} has {len(tensors)}")
-    return [as_gradient(vector, like, name) for vector, like in zip(vectors, tensors, strict=True)]
+        raise DifferentiabilityError(f"v has {len(vectors)} tensors, but {what} has {len(tensors)}")
+    return [as_gradient(vector, like, "v") for vector, like in zip(vectors, tensors, strict=True)]

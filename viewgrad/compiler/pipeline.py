@@ -68,8 +68,7 @@ def verified_passes() -> Iterator[None]:
 
 
 def compile_graph(
-    graph: Graph, wanted: Sequence[int], executor: Executor, near_singular: frozenset[int] = frozenset(),
-    limit: int = MAX_TERMS,
+    graph: Graph, wanted: Sequence[int], executor: Executor, near_singular: frozenset[int] = frozenset()
 ) -> CompiledProgram:
     """Compile a trace; to Python if the executor cannot compile its source.
 
@@ -78,7 +77,6 @@ def compile_graph(
         wanted: the numbers of the inputs that are differentiated.
         executor: the executor of the program.
         near_singular: the lines with small matrices that are left to NumPy because one was nearly singular.
-        limit: the maximum number of operations after loop recognition.
 
     Raises:
         NotCompiledError: if the trace cannot be compiled.
@@ -87,9 +85,9 @@ def compile_graph(
     try:
         try:
             with rare_collections():
-                return _compiled(graph, wanted, executor, near_singular, limit)
+                return _compiled(graph, wanted, executor, near_singular)
         except KernelError as error:
-            program = _compiled(graph, wanted, chosen_executor("python"), near_singular, limit)
+            program = _compiled(graph, wanted, chosen_executor("python"), near_singular)
             program.remark = error.message
             return program
     except (NotCompiledError, MemoryError, InvalidProgramError):
@@ -102,9 +100,9 @@ def compile_graph(
 
 
 def _compiled(
-    graph: Graph, wanted: Sequence[int], executor: Executor, near_singular: frozenset[int], limit: int
+    graph: Graph, wanted: Sequence[int], executor: Executor, near_singular: frozenset[int]
 ) -> CompiledProgram:
-    stream, program = _lower(graph, executor, near_singular, limit)
+    stream, program = _lower(graph, executor, near_singular)
     program = _run_passes(program, BEFORE_DIFFERENTIATION)
     inputs = sorted([base for base in program.bases.values() if base.kind == "input"], key=lambda base: base.initial)
     differentiable = [inputs[number] for number in wanted]
@@ -133,10 +131,10 @@ def _compiled(
     )
 
 
-def _lower(graph: Graph, executor: Executor, near_singular: frozenset[int], limit: int) -> tuple[Stream, Program]:
+def _lower(graph: Graph, executor: Executor, near_singular: frozenset[int]) -> tuple[Stream, Program]:
     native = executor.name == "numba"
     reserves: dict[Any, int] = {}
-    stream, program = build(lambda spilled: lowered(graph, limit, spilled, native, near_singular, reserves))
+    stream, program = build(lambda spilled: lowered(graph, MAX_TERMS, spilled, native, near_singular, reserves))
     return stream, _run_passes(program, ())
 
 

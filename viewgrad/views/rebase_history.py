@@ -191,9 +191,9 @@ def _interrupted(old: OptionalEdge, writer: str) -> InterruptedWrite:
     return node
 
 
-def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
+def rebase_history(tensor: Tensor, node: Node) -> None:
     """Make `node`, the node of a completed write, the history of `tensor` and of its base."""
-    head, old = begin_write(tensor, node, own)
+    head, old = begin_write(tensor, node, None)
     finish_write(tensor, head, old)
 
 
@@ -201,7 +201,7 @@ def record_own_history(view: Tensor) -> None:
     """Record a view's own history in its base, as if the view were assigned to itself."""
     node = new(CopyBackwards)
     node.edge0, node.edge1, node.like = None, view._edge, None
-    rebase_history(view, node, None)
+    rebase_history(view, node)
 
 
 def refuse_written(tensor: Tensor, writer: str) -> None:

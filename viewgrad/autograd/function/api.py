@@ -407,7 +407,7 @@ def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
         step.edge0 = None
         step.edge1 = edge
         step.like = None
-        rebase_history(tensor, step, None)
+        rebase_history(tensor, step)
     else:
         catch_up(tensor)
         set_history(tensor, edge)
