@@ -1316,3 +1316,25 @@ def test_operators_of_the_library_are_not_adopted():
 def test_attributes_of_adopted_modules_are_found_without_a_method_of_python():
     kind = type(vg.adopt(helper).__globals__["__viewgrad_module__"])
     assert kind.__getattribute__ is types.ModuleType.__getattribute__ and not hasattr(kind, "__getattr__")
+
+
+def test_captured_arrays_have_the_shape_and_the_write_protection_of_now():
+    table = np.arange(4.0)
+
+    def width(x):
+        return x * table.shape[-1] + table[..., -1].sum()
+
+    def overwritten(x):
+        table[0] = 5.0
+        return x * 1.0
+
+    adopted, x = vg.adopt(width), vg.Tensor(2.0)
+    assert adopted(x).item() == width(2.0) == 11.0
+    table.shape = (2, 2)
+    assert adopted(x).item() == width(2.0) == 8.0
+    table.resize((1, 3), refcheck=False)
+    assert adopted(x).item() == width(2.0) == 8.0
+    table.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        vg.adopt(overwritten)(x)
+    assert table.ravel().tolist() == [0.0, 1.0, 2.0]

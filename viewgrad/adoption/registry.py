@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.conversions import ADOPTED
-from ..tensor.creation import as_captured, captured_array
+from ..tensor.creation import as_captured, captured_array, renew_captured
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
 from .builtin_names import CLASS_OF_VIEW, original_builtin
@@ -155,6 +155,7 @@ class AdoptionRegistry:
             for conversion in list(self._conversions.values()) if self._conversions else ():
                 conversion.refresh(self.adopted)
             self._renew_changed()
+            self._renew_arrays()
             self._synchronize_all_cells()
 
     def forget_results(self) -> None:
@@ -202,6 +203,13 @@ class AdoptionRegistry:
             partial = reference()
             if partial is not None and not _same_objects(_state_of(partial), before):
                 self._renew_partial(partial, made)
+
+    def _renew_arrays(self) -> None:
+        """Take over the shapes, the memory and the write protection of arrays, which may be set in place."""
+        for tensor in list(self._arrays.values()) if self._arrays else ():
+            array = captured_array(tensor)
+            if array is not None and not _has_same_layout(tensor._array, array):
+                renew_captured(tensor, array)
 
     def _renew_partial(self, partial: functools.partial[Any], made: functools.partial[Any]) -> None:
         """Take over the function and the arguments of a partial function, which may be set at any time."""
@@ -679,6 +687,16 @@ def _set_contents(cell: Any, value: Any) -> None:
             del cell.cell_contents
     else:
         cell.cell_contents = value
+
+
+def _has_same_layout(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Return whether two arrays have the same shape, strides, dtype and write protection."""
+    return (
+        one.shape == other.shape
+        and one.strides == other.strides
+        and one.dtype == other.dtype
+        and one.flags.writeable == other.flags.writeable
+    )
 
 
 def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:

@@ -82,6 +82,14 @@ def captured_array(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     return storage.array if type(storage) is CapturedStorage and tensor._array is storage.root else None
 
 
+def renew_captured(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Give a tensor made by `as_captured` the present shape and write protection of its array."""
+    storage = tensor._storage
+    assert type(storage) is CapturedStorage
+    storage.root = tensor._array = array.view()
+    storage.copied = None
+
+
 def checked_device(device: object) -> None:
     """Raise unless `device` is None or "cpu".
 
