@@ -378,6 +378,28 @@ def test_digits_of_a_composition_are_noted():
     assert not any("digits are lost" in notice for notice in report.notices)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("direct", [False, True])
+def test_digits_of_special_functions_are_noted(direct):
+    pytest.importorskip("mpmath")
+    special = pytest.importorskip("scipy.special")
+
+    class ErrorFunction(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            a = x.detach().numpy()
+            return vg.Tensor(special.erf(a) if direct else 1 - special.erfc(a))
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * (2 / np.sqrt(np.pi)) * vg.exp(-x * x)
+
+    report = check_operator(ErrorFunction, A, only="values")
+    assert any("digits are lost" in notice for notice in report.notices) != direct, report
+
+
 def test_a_reference_decides_on_digits():
     class Hypot(Function):
         @staticmethod

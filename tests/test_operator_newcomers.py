@@ -43,7 +43,7 @@ REALLY_WRONG_ELSEWHERE = {
 }
 # Right at the call given, wrong at others that they are hardly meant for.
 NOTES = {
-    "Projection": "lengths, which it mostly refuses",
+    "Projection": "it accepts other lengths (a few), but its gradient is wrong for them",
     "SelectColumns": "numbers of dimensions",
     "PortfolioRisk": "NaN where the function has no derivative (0 everywhere in w)",
     "PlanckRatio": "NaN far away",

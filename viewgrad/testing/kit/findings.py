@@ -160,7 +160,7 @@ class Findings:
         if not is_meant_to_broadcast(subject, example, base):
             return "shapes of some arguments alone"
         if example.family == "shapes" and not is_meant_for_changed_lengths(subject, example, base):
-            return "lengths, which it mostly refuses"
+            return "lengths (a few)"
         if not is_meant_beyond_one(subject, example):
             return "options, larger than 1"
         if example.family == "indices" and not is_meant_for_negative(subject, example, base):
