@@ -786,3 +786,373 @@ careful_softmax_entropy = call(M)(
         doc="Rows without their means.",
     )
 )
+
+
+# -- more of them ------------------------------------------------------------------------------------------------------
+
+
+@call(M, np.array([0.4, -0.9, 1.2]))
+class BroadcastMaximum(Function):
+    """The larger of two arrays; the first wins ties."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        first = a >= b
+        ctx.save_for_backward(first)
+        ctx.shapes = a.shape, b.shape
+        return vg.where(first, a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (first,) = ctx.saved_tensors
+        ga, gb = vg.where(first, grad, 0.0), vg.where(first, 0.0, grad)
+        return reduced(ga, ctx.shapes[0]), reduced(gb, ctx.shapes[1])
+
+
+@call(X)
+class Sinc(Function):
+    """sin(x) / x, by a series near 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        a = raw(x)
+        small = np.abs(a) < 1e-2
+        safe = np.where(small, 1, a)
+        return vg.Tensor(np.where(small, 1 - a**2 / 6 + a**4 / 120, np.sin(safe) / safe).astype(a.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        a = raw(ctx.saved_tensors[0])
+        small = np.abs(a) < 1e-2
+        safe = np.where(small, 1, a)
+        slope = np.where(small, -a / 3 + a**3 / 30 - a**5 / 840, (np.cos(safe) - np.sin(safe) / safe) / safe)
+        return vg.Tensor((raw(grad) * slope).astype(a.dtype))
+
+
+@call(X, exponent=3)
+class IntegerPower(Function):
+    @staticmethod
+    def forward(ctx, x, exponent=2):
+        if type(exponent) is not int or exponent < 0:
+            raise ValueError("an integer that is not negative")
+        ctx.save_for_backward(x)
+        ctx.exponent = exponent
+        return x**exponent
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        n = ctx.exponent
+        return (grad * n * x ** (n - 1) if n else vg.zeros_like(x)), None
+
+
+@call(VOLUME, axis=(0, 2), keepdims=True)
+class SumOverAxes(Function):
+    @staticmethod
+    def forward(ctx, x, axis=None, keepdims=False):
+        axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        if any(not -x.ndim <= k < x.ndim for k in axes):
+            raise ValueError("no such axis")
+        ctx.axes, ctx.shape = tuple(sorted({k % x.ndim for k in axes})), x.shape
+        return vg.Tensor(raw(x).sum(axis=ctx.axes, keepdims=keepdims))
+
+    @staticmethod
+    def backward(ctx, grad):
+        kept = tuple(1 if k in ctx.axes else n for k, n in enumerate(ctx.shape))
+        return vg.broadcast_to(grad.reshape(kept), ctx.shape).clone(), None, None
+
+
+@call(M, axis=0)
+class LogSoftmaxAxis(Function):
+    @staticmethod
+    def forward(ctx, x, axis=-1):
+        a = raw(x)
+        z = a - a.max(axis=axis, keepdims=True)
+        y = z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
+        ctx.p, ctx.axis = np.exp(y), axis
+        return vg.Tensor(y)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = raw(grad)
+        return vg.Tensor(g - ctx.p * g.sum(axis=ctx.axis, keepdims=True)), None
+
+
+@call(X)
+class SortedValues(Function):
+    @staticmethod
+    def forward(ctx, x):
+        if x.ndim != 1:
+            raise ValueError("a vector")
+        ctx.order = np.argsort(raw(x), kind="stable")
+        return vg.Tensor(raw(x)[ctx.order])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        out = np.empty_like(raw(grad))
+        out[ctx.order] = raw(grad)
+        return vg.Tensor(out)
+
+
+@call(N, TALL[:3])
+class MatrixProduct(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+            raise ValueError("two matrices that fit")
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        ga = grad @ b.T if ctx.needs_input_grad[0] else None
+        gb = a.T @ grad if ctx.needs_input_grad[1] else None
+        return ga, gb
+
+
+@call(SPD, means={"structure": {"a": "positive definite"}})
+class CholeskyFactor(Function):
+    @staticmethod
+    def forward(ctx, a):
+        if a.ndim != 2 or a.shape[0] != a.shape[1]:
+            raise ValueError("a square matrix")
+        ctx.l = np.linalg.cholesky(raw(a))
+        return vg.Tensor(ctx.l)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        l = ctx.l
+        p = np.tril(l.T @ np.tril(raw(grad)))
+        p[np.diag_indices(len(l))] /= 2
+        s = scipy.linalg.solve_triangular(
+            l, scipy.linalg.solve_triangular(l, p.T, lower=True, trans=1).T, lower=True, trans=1
+        )
+        return vg.Tensor((s + s.T) / 2)
+
+
+@call(SPD, means={"structure": {"a": "symmetric"}})
+class TraceOfInverse(Function):
+    @staticmethod
+    def forward(ctx, a):
+        if a.ndim != 2 or a.shape[0] != a.shape[1]:
+            raise ValueError("a square matrix")
+        ctx.inverse = np.linalg.inv(raw(a))
+        return vg.Tensor(np.trace(ctx.inverse))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return vg.Tensor(-raw(grad) * (ctx.inverse @ ctx.inverse).T)
+
+
+@call(SIGNAL, width=3)
+class MovingMaximum(Function):
+    @staticmethod
+    def forward(ctx, x, width=3):
+        if x.ndim != 1 or not 0 < width <= x.shape[0]:
+            raise ValueError("a signal and a window within it")
+        w = np.lib.stride_tricks.sliding_window_view(raw(x), width)
+        ctx.places, ctx.n = w.argmax(axis=1) + np.arange(len(w)), x.shape[0]
+        return vg.Tensor(w.max(axis=1))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = raw(grad)
+        return vg.Tensor(np.bincount(ctx.places, g, ctx.n).astype(g.dtype)), None
+
+
+@call(SIGNAL, order=2)
+class Differences(Function):
+    @staticmethod
+    def forward(ctx, x, order=1):
+        if order < 0 or x.ndim < 1 or x.shape[-1] <= order:
+            raise ValueError("too short")
+        ctx.order = order
+        return vg.Tensor(np.diff(raw(x), n=order))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = raw(grad)
+        for _ in range(ctx.order):
+            pad = [(0, 0)] * (g.ndim - 1) + [(1, 1)]
+            g = -np.diff(np.pad(g, pad))
+        return vg.Tensor(np.ascontiguousarray(g)), None
+
+
+@call(IMAGE, 1, 2)
+class Crop(Function):
+    @staticmethod
+    def forward(ctx, x, top, left):
+        if x.ndim != 2 or not 0 <= top < x.shape[0] or not 0 <= left < x.shape[1]:
+            raise ValueError("outside of the image")
+        ctx.shape, ctx.corner = x.shape, (top, left)
+        return x[top:, left:].clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        out = vg.zeros(ctx.shape, dtype=grad.dtype)
+        top, left = ctx.corner
+        out[top:, left:] = grad
+        return out, None, None
+
+
+@call(N, np.array([3, 1, 0]))
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, x, index):
+        i = index.numpy()
+        if x.ndim != 2 or i.ndim != 1 or (i < 0).any() or (i >= x.shape[0]).any():
+            raise IndexError("rows of a matrix")
+        ctx.index, ctx.shape = i.copy(), x.shape
+        return vg.Tensor(raw(x)[i])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        out = np.zeros(ctx.shape, raw(grad).dtype)
+        np.add.at(out, ctx.index, raw(grad))
+        return vg.Tensor(out), None
+
+
+@call(PLUS)
+class Entropy(Function):
+    """The entropy of weights that are scaled to sum to 1; zero weights contribute nothing."""
+
+    @staticmethod
+    def forward(ctx, w):
+        a = raw(w)
+        total = a.sum()
+        if (a < 0).any() or not total > 0:
+            raise ValueError("weights that are not all zero")
+        p = a / total
+        ctx.logs = np.log(np.where(p > 0, p, 1))
+        ctx.h, ctx.total = -(p * ctx.logs).sum(), total
+        ctx.zero = p == 0
+        return vg.Tensor(ctx.h)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        slope = np.where(ctx.zero, np.inf, -(ctx.logs + ctx.h) / ctx.total)
+        return vg.Tensor((raw(grad) * slope).astype(slope.dtype))
+
+
+@call(X, Y, PLUS, means={"domain": (None, None, (0.05, 20.0))})
+class GaussianLoss(Function):
+    """The negative log likelihood of x with means and variances, summed."""
+
+    @staticmethod
+    def forward(ctx, x, mean, variance):
+        if not x.shape == mean.shape == variance.shape:
+            raise ValueError("arrays of one shape")
+        ctx.save_for_backward(x, mean, variance)
+        d = x - mean
+        return 0.5 * (vg.log(variance) + d * d / variance).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, mean, variance = ctx.saved_tensors
+        d = (x - mean) / variance
+        return grad * d, -grad * d, grad * 0.5 * (1 / variance - d * d)
+
+
+@call(np.array([0.3, 1.1, -0.7]))
+class SphericalToCartesian(Function):
+    """(log radius, polar angle, azimuth)."""
+
+    @staticmethod
+    def forward(ctx, s):
+        if s.shape != (3,):
+            raise ValueError("three coordinates")
+        r, t, p = np.exp(raw(s)[0]), raw(s)[1], raw(s)[2]
+        x = r * np.array([np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)])
+        by_t = r * np.array([np.cos(t) * np.cos(p), np.cos(t) * np.sin(p), -np.sin(t)])
+        by_p = r * np.array([-np.sin(t) * np.sin(p), np.sin(t) * np.cos(p), 0])
+        ctx.jacobian = np.stack([x, by_t, by_p], axis=1).astype(raw(s).dtype)
+        return vg.Tensor(x.astype(raw(s).dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return vg.Tensor(raw(grad) @ ctx.jacobian)
+
+
+@call(ATOMS, np.array([0.3, -0.2, 0.5]))
+class RotateAround(Function):
+    """Points turned about the axis of a vector, by its length."""
+
+    @staticmethod
+    def forward(ctx, points, w):
+        if points.ndim != 2 or points.shape[1] != 3 or w.shape != (3,):
+            raise ValueError("points in space and a vector")
+        p, v = raw(points), raw(w)
+
+        def cross(u):
+            return np.array([[0, -u[2], u[1]], [u[2], 0, -u[0]], [-u[1], u[0], 0]])
+
+        k = cross(v)
+        ctx.r = scipy.linalg.expm(k)
+        ctx.slopes = [scipy.linalg.expm_frechet(k, cross(e), compute_expm=False) for e in np.eye(3)]
+        ctx.p = p.copy()
+        return vg.Tensor((p @ ctx.r.T).astype(p.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = raw(grad)
+        gw = np.array([(g * (ctx.p @ s.T)).sum() for s in ctx.slopes])
+        return vg.Tensor((g @ ctx.r).astype(g.dtype)), vg.Tensor(gw.astype(g.dtype))
+
+
+@call(SIGNAL, 0.3)
+class ExponentialSmoother(Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        if x.ndim != 1 or not 0 <= rate <= 1:
+            raise ValueError("a signal, and a rate between 0 and 1")
+        a = raw(x)
+        y, last = np.empty_like(a), 0.0
+        for t, value in enumerate(a):
+            last = (1 - rate) * last + rate * value
+            y[t] = last
+        ctx.rate = rate
+        return vg.Tensor(y)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = raw(grad)
+        out, carry = np.empty_like(g), 0.0
+        for t in range(len(g) - 1, -1, -1):
+            carry = (1 - ctx.rate) * carry + g[t]
+            out[t] = ctx.rate * carry
+        return vg.Tensor(out), None
+
+
+@call(UNIT, k=1.5)
+class PowerLaw(Function):
+    """x ** k for positive k; one-sided at 0."""
+
+    @staticmethod
+    def forward(ctx, x, k=1.0):
+        if k <= 0 or (raw(x) < 0).any():
+            raise ValueError("outside of the domain")
+        ctx.save_for_backward(x)
+        ctx.k = k
+        return x**k
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        a = raw(ctx.saved_tensors[0])
+        with np.errstate(divide="ignore"):
+            slope = ctx.k * a ** (ctx.k - 1)
+        return vg.Tensor((raw(grad) * slope).astype(a.dtype)), None
