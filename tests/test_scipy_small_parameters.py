@@ -98,3 +98,55 @@ def test_pearsons_distribution_mixes_formulas_by_element():
 def test_von_mises_density_has_its_slope_where_the_concentration_is_0():
     x, kappa = np.array([0.3, 2.0]), vg.Tensor([0.0, 1e-9], requires_grad=True)
     np.testing.assert_allclose(vg.autograd.grad(stats.vonmises.logpdf(x, kappa).sum(), kappa)[0], np.cos(x), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "args"),
+    [
+        ("f", "cdf", (1.275e23, 1.7, 0.001)),
+        ("f", "logsf", (5.398e-15, 0.05, 1.7)),
+        ("f", "sf", (5.429e-60, 0.05, 1.7)),
+        ("f", "ppf", (0.9, 1.7, 0.05)),
+        ("betaprime", "cdf", (2.149e20, 1.7, 0.05)),
+        ("betaprime", "logsf", (7.97e-47, 0.001, 1.7)),
+        ("betaprime", "ppf", (0.03, 1.7, 0.001)),
+        ("loggamma", "cdf", (-916.9, 0.001)),
+        ("loggamma", "logsf", (-3507.0, 0.001)),
+        ("loggamma", "ppf", (0.4, 0.001)),
+        ("loggamma", "cdf", (0.3, 1.7)),
+        ("gennorm", "cdf", (0.3, 500.0)),
+        ("gengamma", "cdf", (0.4, 0.01, 500.0)),
+        ("exponnorm", "logpdf", (0.7, 1e-3)),
+        ("exponnorm", "sf", (0.7, 1e-3)),
+        ("exponnorm", "cdf", (3.0, 0.2)),
+    ],
+)
+def test_distributions_where_a_part_of_their_formula_rounds_to_0_or_1(name, method, args):
+    counterpart, scipys = getattr(getattr(stats, name), method), getattr(getattr(scipy_stats, name), method)
+    parameters = [vg.Tensor(each, requires_grad=True) for each in args]
+    value = counterpart(*parameters)
+    np.testing.assert_allclose(value.detach(), scipys(*args), rtol=1e-7)
+    for place, slope in enumerate(vg.autograd.grad(value, parameters)):
+        above, below = list(args), list(args)
+        above[place] *= 1 + 1e-3
+        below[place] *= 1 - 1e-3
+        expected = (scipys(*above) - scipys(*below)) / (2e-3 * args[place])
+        np.testing.assert_allclose(slope, expected, rtol=5e-2, atol=1e-7 * abs(scipys(*args) / args[place]))
+
+
+def test_generalized_normal_quantiles_near_the_uniform_distribution():
+    """SciPy's are 0 there, as its intermediate power is."""
+    np.testing.assert_allclose(
+        stats.gennorm.ppf(vg.Tensor([0.1, 0.4, 0.9], requires_grad=True), 1e5).detach(), [-0.8, -0.2, 0.8], rtol=1e-4
+    )
+    zero = vg.Tensor(0.0, requires_grad=True)
+    np.testing.assert_allclose(vg.autograd.grad(stats.gennorm.cdf(zero, 1e5), zero)[0], 0.5, rtol=1e-4)
+
+
+def test_exponentially_modified_normal_densities_of_small_shape():
+    """For a shape k, the logarithm is that of the normal one and k z, up to k^2."""
+    for k in (1e-9, 1e-6, 1e-4):
+        shape = vg.Tensor(k, requires_grad=True)
+        found = stats.exponnorm.logpdf(0.7, shape)
+        np.testing.assert_allclose(found.detach(), scipy_stats.norm.logpdf(0.7) + k * 0.7, rtol=1e-7)
+        np.testing.assert_allclose(vg.autograd.grad(found, shape)[0], 0.7, rtol=1e-3)

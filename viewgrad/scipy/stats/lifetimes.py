@@ -26,6 +26,54 @@ def _raised(y: Any, power: Any) -> Any:
     return y * special.exprel(power * y)
 
 
+def _share(a: Any, b: Any, part: Any, rest: Any) -> Any:
+    """Return betainc(a, b, part / (part + rest)), also where the ratio is almost 1."""
+    whole = part + rest
+    above = part > rest
+    found = special.betainc(np.where(above, b, a), np.where(above, a, b), np.where(above, rest, part) / whole)
+    return np.where(above, 1.0 - found, found)
+
+
+def _gamma_below(a: Any, x: Any, first: Any) -> Any:
+    """Return gammainc(a, x), or the first term of its series, x^a / gamma(a + 1), which is 0 later than x."""
+    small = x < 1e-17
+    return np.where(small, first, special.gammainc(a, np.where(small, 1.0, x)))
+
+
+def _log_gamma_below(z: Any, c: Any) -> Any:
+    return _gamma_below(c, np.exp(z), np.exp(c * np.minimum(z, 0.0) - special.gammaln(c + 1.0)))
+
+
+def _log_gamma_above(z: Any, c: Any) -> Any:
+    small = z < -39.0
+    first = -np.expm1(c * np.where(small, z, 0.0) - special.gammaln(c + 1.0))
+    return np.where(small, first, special.gammaincc(c, np.exp(np.where(small, 0.0, z))))
+
+
+def _generalized_normal_below(z: Any, b: Any) -> Any:
+    power = np.abs(z) ** b
+    small = power < 1e-17
+    outer = np.sign(z) * special.gammainc(1 / b, np.where(small, 1.0, power))
+    return 0.5 + 0.5 * np.where(small, z * special.rgamma(1 + 1 / b), outer)
+
+
+# Coefficients of the powers of 1 / t^2 in Mills' ratio of t, times t, less 1. Source: DLMF, 7.12.1.
+MILLS: Final = (-1.0, 3.0, -15.0, 105.0, -945.0, 10395.0, -135135.0)
+
+
+def _log_tilted(z: Any, k: Any) -> Any:
+    """Return the logarithm of exp(1 / (2 k^2) - z / k) ndtr(z - 1 / k), whose factors are extreme if k is small."""
+    far = 1.0 / k - z > 30.0
+    product = np.where(far, k * z, 0.0)
+    square = (np.where(far, k, 0.0) / (1.0 - product)) ** 2
+    series: Any = 0.0
+    for coefficient in reversed(MILLS):
+        series = (series + coefficient) * square
+    beyond = z * z * -0.5 + np.log(k) - np.log1p(-product) - HALF_LOG_TWO_PI + np.log1p(series)
+    width = np.where(far, 1.0, k)
+    return np.where(far, beyond, 1 / (2 * width * width) - z / width + special.log_ndtr(z - 1 / width))
+
+
 def _gamma_ratio(a: Any, step: float) -> Any:
     return np.exp(special.gammaln(a + step) - special.gammaln(a))
 
@@ -39,8 +87,8 @@ LIFETIMES: Final = (
             - (n + m) / 2 * np.log(m + n * z) - special.betaln(n / 2, m / 2)
         ),
         positive,
-        cdf=lambda z, n, m: special.betainc(n / 2, m / 2, n * z / (m + n * z)),
-        sf=lambda z, n, m: special.betainc(m / 2, n / 2, m / (m + n * z)),
+        cdf=lambda z, n, m: _share(n / 2, m / 2, n * z, m),
+        sf=lambda z, n, m: _share(m / 2, n / 2, m, n * z),
         moments=(
             lambda n, m: np.where(m > 2, m / (m - 2), np.inf),
             lambda n, m: np.where(m > 4, 2 * m * m * (n + m - 2) / (n * (m - 2) ** 2 * (m - 4)), np.inf),
@@ -67,7 +115,9 @@ LIFETIMES: Final = (
     Distribution(
         "gengamma", ("a", "c"),
         lambda z, a, c: np.log(np.abs(c)) + special.xlogy(c * a - 1, z) - z**c - special.gammaln(a), positive,
-        cdf=lambda z, a, c: np.where(c > 0, special.gammainc(a, z**c), special.gammaincc(a, z**c)),
+        cdf=lambda z, a, c: np.where(
+            c > 0, _gamma_below(a, z**c, z ** (a * c) * special.rgamma(a + 1.0)), special.gammaincc(a, z**c)
+        ),
     ),
     Distribution(
         "nakagami", ("nu",),
@@ -104,13 +154,13 @@ LIFETIMES: Final = (
     Distribution(
         "betaprime", ("a", "b"),
         lambda z, a, b: special.xlogy(a - 1, z) - (a + b) * np.log1p(z) - special.betaln(a, b), positive,
-        cdf=lambda z, a, b: special.betainc(a, b, z / (1 + z)), sf=lambda z, a, b: special.betainc(b, a, 1 / (1 + z)),
+        cdf=lambda z, a, b: _share(a, b, z, 1.0), sf=lambda z, a, b: _share(b, a, 1.0, z),
     ),
     Distribution(
         "exponnorm", ("K",),
-        lambda z, k: 1 / (2 * k * k) - z / k - np.log(k) + special.log_ndtr(z - 1 / k), everywhere,
-        cdf=lambda z, k: special.ndtr(z) - np.exp(1 / (2 * k * k) - z / k + special.log_ndtr(z - 1 / k)),
-        sf=lambda z, k: special.ndtr(-z) + np.exp(1 / (2 * k * k) - z / k + special.log_ndtr(z - 1 / k)),
+        lambda z, k: _log_tilted(z, k) - np.log(k), everywhere,
+        cdf=lambda z, k: special.ndtr(z) - np.exp(_log_tilted(z, k)),
+        sf=lambda z, k: special.ndtr(-z) + np.exp(_log_tilted(z, k)),
         moments=(lambda k: k, lambda k: 1 + k * k),
     ),
     Distribution(
@@ -214,7 +264,7 @@ EXTREMES: Final = (
     ),
     Distribution(
         "loggamma", ("c",), lambda z, c: c * z - np.exp(z) - special.gammaln(c), everywhere,
-        cdf=lambda z, c: special.gammainc(c, np.exp(z)), sf=lambda z, c: special.gammaincc(c, np.exp(z)),
+        cdf=_log_gamma_below, sf=_log_gamma_above,
         moments=(lambda c: special.digamma(c), lambda c: special.polygamma(1, c)),
     ),
     Distribution(
@@ -265,7 +315,7 @@ BIRTHS: Final = (
 SYMMETRIC: Final = (
     Distribution(
         "gennorm", ("beta",), lambda z, b: np.log(b / 2) - special.gammaln(1 / b) - np.abs(z) ** b, everywhere,
-        cdf=lambda z, b: 0.5 + 0.5 * np.sign(z) * special.gammainc(1 / b, np.abs(z) ** b),
+        cdf=_generalized_normal_below,
         moments=(lambda b: b * 0.0, lambda b: np.exp(special.gammaln(3 / b) - special.gammaln(1 / b))),
         entropy=lambda b: 1 / b - np.log(b / 2) + special.gammaln(1 / b),
     ),
