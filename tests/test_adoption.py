@@ -1338,3 +1338,17 @@ def test_captured_arrays_have_the_shape_and_the_write_protection_of_now():
     with pytest.raises(ValueError, match="read-only"):
         vg.adopt(overwritten)(x)
     assert table.ravel().tolist() == [0.0, 1.0, 2.0]
+
+
+def test_keywords_of_partial_methods_may_be_changed():
+    class Scaling:
+        def scaled(self, x, factor):
+            return np.multiply(x, factor)
+
+        doubled = functools.partialmethod(scaled, factor=2.0)
+
+    scaling = Scaling()
+    adopted, x = vg.adopt(lambda x: scaling.doubled(x)), vg.Tensor(1.5)
+    assert adopted(x).item() == 3.0
+    vars(Scaling)["doubled"].keywords["factor"] = 4.0
+    assert adopted(x).item() == 6.0

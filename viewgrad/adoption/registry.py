@@ -607,7 +607,11 @@ class AdoptionRegistry:
 
     def _partialmethod(self, value: Any) -> Any:
         function = self.adopted(value.func)
-        return value if function is value.func else functools.partialmethod(function, *value.args, **value.keywords)
+        if function is value.func:
+            return value
+        made = functools.partialmethod(function, *value.args)
+        made.keywords = value.keywords  # it may be changed
+        return made
 
     def _tuple(self, value: tuple[Any, ...]) -> Any:
         items = tuple(map(self.adopted, value))
