@@ -397,6 +397,8 @@ def check(seed: int, number: int = 3) -> bool:
                 if "modes.constant" in program.text:
                     continue
                 expected, tolerance = curvature_along(f, x), 1e-5
+                if expected is None:
+                    continue
             try:
                 given, found = (OUTER | FORWARD | SECOND)[name](f, x)
             except Exception as error:
@@ -411,9 +413,10 @@ def check(seed: int, number: int = 3) -> bool:
 
 
 def curvature_along(f, x, h=1e-4):
-    """Return the derivative of the gradient along `WEIGHTS`, by differences."""
-    near, far = (
+    """Return the derivative of the gradient along `WEIGHTS`, by differences; None if they are not precise."""
+    wide, near, nearest = (
         (complex_step(f, x + step * WEIGHTS)[1] - complex_step(f, x - step * WEIGHTS)[1]) / (2 * step)
-        for step in (h, 2 * h)
+        for step in (2 * h, h, h / 2)
     )
-    return (4 * near - far) / 3
+    coarse, fine = (4 * near - wide) / 3, (4 * nearest - near) / 3
+    return fine if np.allclose(coarse, fine, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(fine).max())) else None
