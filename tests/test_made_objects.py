@@ -96,6 +96,28 @@ def test_objects_kept_in_globals():
     assert vg.grad(use_global)(1.5) == 10.0
 
 
+def test_lists_and_dicts_cleared_between_calls():
+    layers, named = [Layer(1.0)], {"a": Layer(1.0)}
+
+    def keeps(x):
+        layers.append(Layer(x))
+        named["b"] = Layer(x)
+        return x * len(layers) * len(named)
+
+    slope = vg.grad(keeps)
+    for _ in range(3):
+        assert slope(1.5) == 4.0
+        del layers[1:], named["b"]
+        assert slope(1.5) == 4.0
+        layers.clear()
+        named.clear()
+        assert slope(1.5) == 1.0
+        layers.clear()
+        named.clear()
+        layers.append(Layer(1.0))
+        named["a"] = Layer(1.0)
+
+
 def test_objects_kept_in_variables_of_enclosing_functions():
     kept = None
     found = {}

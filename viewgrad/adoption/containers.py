@@ -40,7 +40,7 @@ class AdoptedList(list[Any]):
     def forget_values(self, handed: set[int]) -> None:
         """Let the next refresh update the contents if one of the items has one of the given addresses."""
         if not handed.isdisjoint(map(id, self)):
-            self._seen = []
+            self._seen = [self]  # which the original never is, not even if it has been cleared
 
     def write_original(self) -> None:
         """Copy the contents of this list into the original."""
@@ -95,7 +95,7 @@ class AdoptedDict(dict[Any, Any]):
     def forget_values(self, handed: set[int]) -> None:
         """Let the next refresh update the contents if one of the values has one of the given addresses."""
         if not handed.isdisjoint(map(id, self.values())):
-            self._seen = {}
+            self._seen = {self.forget_values: self}
 
     def write_original(self) -> None:
         """Copy the contents of this dict into the original."""
