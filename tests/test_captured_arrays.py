@@ -231,6 +231,7 @@ def returned(x):
 
 
 def test_captured_arrays_are_returned_as_they_are():
+    assert vg.adopt(lambda: TABLE)() is TABLE and vg.adopt(lambda: [TABLE, 1.0])()[0] is TABLE
     array, number, *others = vg.adopt(returned)(1.0)
     assert array is TABLE and type(number) is np.float64 and all(others)
 
@@ -392,3 +393,25 @@ def test_items_are_written_to_the_users_lists_and_dicts():
     assert vg.grad(run)(1.0) == 2.0 + 1.0 + 2.0 + 1.0 + 2.0
     assert [np.ndim(item) for item in items] == [2, 0, 0, 0, 0] and list(names) == ["first", 0, 1, 2, 3, 4]
     assert type(items) is list and type(names) is dict and items[0] is not names["first"]
+
+
+SHAPED = np.arange(6.0)
+
+
+def described(x):
+    return SHAPED.flags.writeable, SHAPED.shape, str(SHAPED), repr(SHAPED[2:]), f"{SHAPED}", "%s" % SHAPED  # noqa: UP031
+
+
+def test_captured_arrays_look_as_they_are():
+    expected = described(1.0)
+    adopted = vg.adopt(described)
+    assert adopted(1.0) == expected
+    SHAPED.shape = (2, 3)
+    SHAPED.flags.writeable = False
+    try:
+        assert adopted(1.0) == described(1.0) != expected
+        with pytest.raises(ValueError, match="read-only"):
+            vg.adopt(lambda: SHAPED.fill(0.0))()
+    finally:
+        SHAPED.flags.writeable = True
+        SHAPED.shape = (6,)

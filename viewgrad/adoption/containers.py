@@ -49,16 +49,20 @@ class AdoptedList(list[Any]):
 
     def append(self, item: Any) -> None:
         """Append an item to both lists, in constant time."""
+        is_current = len(self) == len(self.original) == len(self._seen)
         super().append(item)
-        self.original.append(self._unadopted(item))
-        self._seen.append(self.original[-1])
+        if is_current:
+            self.original.append(self._unadopted(item))
+            self._seen.append(self.original[-1])
+        else:
+            self.write_original()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__setitem__(index, value)
-        if isinstance(index, slice):
-            self.write_original()
-        else:
+        if len(self) == len(self.original) == len(self._seen) and not isinstance(index, slice):
             self.original[index] = self._seen[index] = self._unadopted(value)
+        else:
+            self.write_original()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return list, (list(map(self._unadopted, self)),)

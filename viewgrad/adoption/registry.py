@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.conversions import ADOPTED
-from ..tensor.creation import as_captured, captured_array, renew_captured
+from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
 from .builtin_names import CLASS_OF_VIEW, original_builtin
@@ -69,6 +69,7 @@ PLAIN: Final = frozenset(
 )  # fmt: skip
 HOLDING: Final = (list, dict)
 PLAIN_KEYS: Final = PLAIN - {Tensor}
+FIXED: Final = PLAIN - {Tensor}  # types of objects that the user gets as they are
 # The functions that were adopted, with the user's own. Both live as long as someone uses them.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 # The defaults of the user's functions, as the adopted ones have them.
@@ -155,7 +156,6 @@ class AdoptionRegistry:
             for conversion in list(self._conversions.values()) if self._conversions else ():
                 conversion.refresh(self.adopted)
             self._renew_changed()
-            self._renew_arrays()
             self._synchronize_all_cells()
 
     def forget_results(self) -> None:
@@ -203,13 +203,6 @@ class AdoptionRegistry:
             partial = reference()
             if partial is not None and not _same_objects(_state_of(partial), before):
                 self._renew_partial(partial, made)
-
-    def _renew_arrays(self) -> None:
-        """Take over the shapes, the memory and the write protection of arrays, which may be set in place."""
-        for tensor in list(self._arrays.values()) if self._arrays else ():
-            array = captured_array(tensor)
-            if array is not None and not _has_same_layout(tensor._array, array):
-                renew_captured(tensor, array)
 
     def _renew_partial(self, partial: functools.partial[Any], made: functools.partial[Any]) -> None:
         """Take over the function and the arguments of a partial function, which may be set at any time."""
@@ -262,13 +255,13 @@ class AdoptionRegistry:
             self._note_filled(containers_of(view))
         for made in list(self._classes.values()) if self._classes else ():
             self._note_filled(vars(made)[LISTS])
-        if not self._assigned and type(result) in PLAIN:
-            return result
+        if not self._assigned and (type(result) is Tensor or type(result) in FIXED):
+            return original_of(result)
         handed: set[int] = set()
         with self._lock:
             while self._assigned:
-                hand_over(self._assigned.pop(), original_of, PLAIN, handed)
-            result = hand_over(result, original_of, PLAIN, handed)
+                hand_over(self._assigned.pop(), original_of, FIXED, handed)
+            result = hand_over(result, original_of, FIXED, handed)
             if handed:
                 self._adopt_again(handed)
         return result
@@ -691,16 +684,6 @@ def _set_contents(cell: Any, value: Any) -> None:
             del cell.cell_contents
     else:
         cell.cell_contents = value
-
-
-def _has_same_layout(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Return whether two arrays have the same shape, strides, dtype and write protection."""
-    return (
-        one.shape == other.shape
-        and one.strides == other.strides
-        and one.dtype == other.dtype
-        and one.flags.writeable == other.flags.writeable
-    )
 
 
 def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:

@@ -63,7 +63,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
-    """Return a tensor that shares the memory of a captured array, and records no history.
+    """Return a tensor over a captured array itself, with its shape and flags, that records no history.
 
     Arguments:
         array: a `numpy.ndarray`, not of a subclass, in native byte order.
@@ -79,15 +79,7 @@ def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
 def captured_array(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     """Return the array that a tensor was made from by `as_captured`; None for all others, also for its views."""
     storage = tensor._storage
-    return storage.array if type(storage) is CapturedStorage and tensor._array is storage.root else None
-
-
-def renew_captured(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
-    """Give a tensor made by `as_captured` the present shape and write protection of its array."""
-    storage = tensor._storage
-    assert type(storage) is CapturedStorage
-    storage.root = tensor._array = array.view()
-    storage.copied = None
+    return tensor._array if type(storage) is CapturedStorage and tensor._array is storage.root else None
 
 
 def checked_device(device: object) -> None:

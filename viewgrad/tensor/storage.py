@@ -382,17 +382,15 @@ class CapturedStorage(Storage):
     whoever reads it later would find the numbers without the history.
 
     Attributes:
-        array: the user's array.
         copied: the copy of the whole that nodes share, as long as the elements stay the same.
     """
 
-    __slots__ = ("array", "copied")
+    __slots__ = ("copied",)
 
     captured = True
 
     def __init__(self, array: Array) -> None:
-        super().__init__(array.view(), foreign=True)
-        self.array = array
+        super().__init__(array, foreign=True)
         self.copied: weakref.ref[SavedTensor] | None = None
 
     def save(self, array: Array, index: Any) -> SavedTensor:

@@ -554,10 +554,19 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             record_escape(self, "format()", spec)
         return format(self._array.item(), spec)
 
+    def __str__(self) -> str:
+        return str(self._array) if self._is_captured() else repr(self)
+
     def __repr__(self) -> str:
+        if self._is_captured():
+            return repr(self._array)
         if current_mode() & TRACE:
             record_escape(self, "repr()", None)
         return tensor_repr(self)
+
+    def _is_captured(self) -> bool:
+        """Return whether the memory is that of an array from outside of an adopted function."""
+        return self._storage is not None and self._storage.captured
 
     def __hash__(self) -> int:
         """Return the value's hash for scalars that equal numbers, and the identity's for arrays."""
