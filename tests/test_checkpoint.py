@@ -281,3 +281,23 @@ def test_numbers_times_elements_in_a_traced_checkpoint():
     x = vg.Tensor([0.7, -1.3], requires_grad=True)
     vg.checkpoint(vg.compile(lambda x: 3.0 * x[0] + (x * x).sum()))(x).backward()
     assert x.grad.tolist() == [pytest.approx(4.4), pytest.approx(-2.6)]
+
+
+def test_views_that_compiled_functions_return_to_other_modes():
+    def view_of_row(a):
+        b = a.reshape(1, -1) * 1.0
+        row = b[0]
+        b *= 0.7
+        return row
+
+    compiled = vg.compile(view_of_row, executor="python", specialize=False)
+
+    def even(x):
+        row = compiled(x * 1.0)
+        with vg.view_replay(True):
+            return row[::2] ** 2
+
+    for _ in range(3):
+        x = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+        (found,) = vg.autograd.grad(vg.checkpoint(even)(x).sum(), x)
+        np.testing.assert_allclose(found, [2 * 0.49, 0.0, 6 * 0.49, 0.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,16 +12,16 @@ import numpy as np
 
 from ..adoption import adopted_callable
 from ..autograd.api import grad as eager_grad
-from ..errors import NotCompiledError, NotCompiledWarning
+from ..errors import NotCompiledError, NotCompiledWarning, ViewInPlaceError
 from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls
 from ..func.numpy_results import array_or_number, as_given
 from ..func.transforms import value_and_grad as differentiable_value_and_grad
-from ..func.tree import Structure, unflatten
+from ..func.tree import Structure, flatten, unflatten
 from ..operators.numpy_api.conversion import carries_history
 from ..tensor.creation import as_operand
 from ..tensor.escapes import OUTSIDE, transform_kind, within_compiled, within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
-from ..tensor.tensor import Tensor, as_scalar, from_array
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array
 from ..tensor.trace_hooks import PROFILER
 from ..trace.tracing.error_modes import raises_errors
 from .backends.backends import Executor, chosen_executor
@@ -116,13 +117,13 @@ class Compiled:
         number, must_run_function = calls.begin()
         if must_run_function:
             with within_compiled():
-                return self.function(*args, **keywords)
+                return _with_current_histories(self.function(*args, **keywords))
         programs: list[Any] = [each for known in self.tier.specializations.values() for each in known]
         programs += [each for each in self.cache.specializations if each.is_verified]
         before = [each.runs for each in programs]
         found = self._call(args, keywords)
         calls.end(number, any(each.runs != runs for each, runs in zip(programs, before, strict=True)))
-        return found
+        return _with_current_histories(found)
 
     def _slow_call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
         """Run a call without a ready program: trace it, compile it, or run the function."""
@@ -433,6 +434,15 @@ class Compiled:
 
     def _warn(self, reason: str, how_long: str = "from here on") -> None:
         warnings.warn(f"{self.name} runs eagerly {how_long}: {reason}", NotCompiledWarning, stacklevel=6)
+
+
+def _with_current_histories(result: Any) -> Any:
+    """Return a result after views in it have got their histories, which depend on the mode in which they are built."""
+    for leaf in flatten(result)[0]:
+        if isinstance(leaf, Tensor):
+            with contextlib.suppress(ViewInPlaceError):  # if its history is ambiguous
+                current_edge(leaf)
+    return result
 
 
 class CompiledFunction(Protocol[P, R]):
