@@ -299,7 +299,7 @@ def test_texts_that_are_printed_or_raised_are_traced(capsys):
     def f(x):
         print(x, f"{x.sum():.2f}", str(x.sum()))
         if x.ndim != 1:
-            raise ValueError(f"{x} has another shape")
+            raise ValueError(f"{x} has a different shape")
         return x * 2.0
 
     function = vg.symbolic.function_of(f, vg.Tensor(LOW))

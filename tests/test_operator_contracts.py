@@ -682,7 +682,7 @@ def test_nan_where_there_is_a_derivative_is_a_failure(operator, element):
 
 
 class SquaredError(Function):
-    """Most of its gradients have another shape if its arguments are broadcast, and those with one number are wrong."""
+    """Most of its gradients have a different shape if its arguments broadcast; those with one number are wrong."""
 
     @staticmethod
     def forward(ctx, found, wanted):

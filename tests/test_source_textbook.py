@@ -208,7 +208,7 @@ def test_wrong_program_is_detected(monkeypatch):
     expected = vg.func.value_and_grad(garch)(*arguments)
     for _ in range(3):
         close(c.value_and_grad(*arguments)[0], expected[0], 1e-10)
-    assert "another value than the function" in c.explain()
+    assert "a different value from the function" in c.explain()
 
 
 def test_batches(light, executor):

@@ -156,7 +156,7 @@ def test_cost_is_linear_in_the_number_of_examples():
         (lambda: func.vmap(lambda x: x, ({"a": 0},))(vg.ones(3)), "does not match"),
         (lambda: func.vmap(lambda x: x)(vg.ones((0, 3))), "empty"),
         (lambda: func.vmap(lambda x: x[: int(x[0].item())])(vg.arange(6.0).reshape(3, 2)), "different shapes"),
-        (lambda: func.vmap(lambda x: (x, int(x.item())))(vg.arange(3.0)), "another structure"),
+        (lambda: func.vmap(lambda x: (x, int(x.item())))(vg.arange(3.0)), "a different structure"),
         (lambda: func.vmap(lambda x: x, out_axes=None)(vg.ones(3)), "out_axes takes ints"),
     ],
 )  # fmt: skip

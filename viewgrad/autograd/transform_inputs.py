@@ -377,7 +377,7 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
     """Return a gradient or tangent that was supplied for `like`, as a tensor of its shape and dtype.
 
     Raises:
-        GradientMismatchError: if it has another shape, or a dtype that cannot be converted.
+        GradientMismatchError: if it has a different shape, or a dtype that cannot be converted.
     """
     grad = value if isinstance(value, Tensor) else Tensor(value)
     if grad.shape != like.shape:

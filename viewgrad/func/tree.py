@@ -107,7 +107,7 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
         what: its name in the message.
 
     Raises:
-        TreeError: if the tree has another structure.
+        TreeError: if the tree has a different structure.
     """
     found: list[Any] = []
     _match_into(found, structure, tree, "", what)

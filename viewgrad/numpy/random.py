@@ -147,7 +147,7 @@ def correlated(generator: Any, mean: Any, cov: Any, size: Any, method: str = "sv
     """Return normally distributed random vectors, as in NumPy; gradients flow to the mean and the covariances.
 
     Arguments:
-        generator: where the random numbers come from: a `Generator`, or a `RandomState`, which has another factor.
+        generator: where the random numbers come from: a `Generator`, or a `RandomState`, which has a different factor.
         mean: the mean.
         cov: the covariances, a tensor.
         size: the number of vectors.

@@ -51,7 +51,7 @@ def confirm_kinds(operator: Operator, *arguments: Any) -> None:
         arguments: the arguments of a call, in the order of the signature, with tensors in place of arrays.
 
     Raises:
-        UnsupportedDtypeError: if the formula gives another gradient than finite differences.
+        UnsupportedDtypeError: if the formula gives a different gradient from finite differences.
     """
     operator.dtype_kinds = "fc"
     named = dict(zip((argument.name for argument in operator.signature.arguments), arguments, strict=True))
@@ -69,7 +69,7 @@ def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> N
         samples: its arguments by name, for some calls.
 
     Raises:
-        DeclarationError: if a formula gives another gradient than finite differences.
+        DeclarationError: if a formula gives a different gradient from finite differences.
     """
     for sample in samples:
         wrong = is_wrong(operator, sample)
@@ -80,7 +80,7 @@ def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> N
 
 def _message(operator: Operator, formula: Formula, is_complex: bool) -> str:
     text = f"the formula {formula.text!r} for {', '.join(formula.inputs)}"
-    message = f"operator {operator.name!r}: {text} gives another gradient than finite differences"
+    message = f"operator {operator.name!r}: {text} gives a different gradient from finite differences"
     if not is_complex:
         return message
     return (

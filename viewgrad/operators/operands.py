@@ -178,7 +178,7 @@ def writes_reals(target: Array, result: Any) -> bool:
     """Return whether the result of a forward is real and the `target` that it is about to overwrite is complex.
 
     Raises:
-        ValueError: if it has another shape.
+        ValueError: if it has a different shape.
     """
     if np.shape(result) != target.shape:
         raise ValueError(

@@ -240,7 +240,7 @@ class TracedFunction:
         signature = self.signature
         other = difference(signature.arguments, structure, "")
         if other is not None:
-            raise GraphError(f"the arguments have another structure than when the function was traced: {other}")
+            raise GraphError(f"the arguments have a different structure than when the function was traced: {other}")
         leaves = leaves_like(signature.arguments, (args, keywords), "the arguments")  # also for dicts in another order
         for number, wanted in signature.fixed.items():
             if not is_same_constant(leaves[number], wanted):
@@ -331,7 +331,7 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
 def other_sharing(spec: InputSpec) -> GraphError:
     """Return the problem if an input shares memory with others that it did not share with."""
     return GraphError(
-        f"the argument {spec.path} shares memory with others in another way than when the function was traced"
+        f"the argument {spec.path} shares memory with others in a different way than when the function was traced"
     )
 
 

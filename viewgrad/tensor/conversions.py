@@ -236,7 +236,7 @@ NOTED: Final[ContextVar[list[DetachedConversionError] | None]] = ContextVar("vie
 def noted(error: DetachedConversionError) -> DetachedConversionError:
     """Store an error that is about to be raised, and return it.
 
-    A program that catches it (`except Exception: return default`) continues with another value than it would have
+    A program that catches it (`except Exception: return default`) continues with a different value than it would have
     computed from plain numbers. The transform then raises the error.
     """
     found = NOTED.get()

@@ -42,7 +42,7 @@ class Observer(Protocol):
         """Handle a tensor made from a number, or from another constant of the library."""
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
-        """Handle `other`, which shares the memory of `tensor` but has another history."""
+        """Handle `other`, which shares the memory of `tensor` but has a different history."""
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
         """Handle a tensor whose elements were moved to another array; `before` has the old one."""

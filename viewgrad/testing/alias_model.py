@@ -54,7 +54,7 @@ class Facts:
         strided: whether it is a window of its base's own elements.
         scalar: whether it is a 0-d value, which cannot be written to.
         unrecorded: whether it was taken under `no_grad`.
-        old: whether its base was detached in place since, so that it has another history than that.
+        old: whether its base was detached in place since, so that it has a different history from that.
         unsure: whether some of it may have been written since, so that it is not told here whether it requires grad.
     """
 

@@ -27,7 +27,7 @@ class ProgramGenerator:
     """Generates a program step by step, along a model of it.
 
     Arguments:
-        draw: Hypothesis's.
+        draw: the `draw` function of Hypothesis.
         complex: whether complex tensors may occur.
         functions: functions to use besides viewgrad's own.
     """

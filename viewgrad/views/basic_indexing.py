@@ -321,7 +321,7 @@ def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
     """Return whether `value` is the window `self[index]` itself, so that assigning it changes nothing."""
     view = value._view
     if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
-        return False  # the latter may have another history than the window
+        return False  # the latter may have a different history from the window
     mine = self._view
     if mine is None:
         plain = view.base is self and view.view_fn is None and type(view) is not DualViewMeta

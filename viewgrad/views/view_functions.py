@@ -66,7 +66,7 @@ class Chain(ViewFunction):
 
 @attrs.define
 class Strided(ViewFunction):
-    """A window by its geometry, or by replaying its view functions if the buffer has another layout."""
+    """A window by its geometry, or by replaying its view functions if the buffer has a different layout."""
 
     geometry: TensorGeometry
     view_fn: ViewFunction

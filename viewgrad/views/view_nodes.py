@@ -96,7 +96,7 @@ class ViewBackward(Node):
 def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
     """Return the window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
 
-    None if `view_fn` copies, because it reshapes and the buffer has another layout than the viewed tensor: a write to
+    None if `view_fn` copies, because it reshapes and the buffer's layout differs from the viewed tensor's: a write to
     the copy would be lost.
     """
     if view_fn is None:

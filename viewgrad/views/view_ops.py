@@ -503,7 +503,7 @@ def _assign(window: Tensor, value: Any) -> None:
     if view is not None and given is not None and given.base is view.base and given.tangent_root is view.tangent_root:
         if given.steps == view.steps and given.creation is view.creation:
             return
-    # A view that was taken elsewhere may have another history.
+    # A view that was taken elsewhere may have a different history.
     window.copy_(value)
 
 

@@ -128,7 +128,7 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
     Raises:
         ForwardModeError: if no level is open, or one of the tensors already has a tangent at this level.
         DifferentiabilityError: if the tensor has an integer or bool dtype.
-        GradientMismatchError: if the tangent has another shape or dtype.
+        GradientMismatchError: if the tangent has a different shape or dtype.
     """
     level = LEVEL.get()
     if level is None or not level.open:

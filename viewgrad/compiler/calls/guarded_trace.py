@@ -55,7 +55,7 @@ class GuardedTrace:
                 type(tensor) is not Tensor or tensor.shape != kind.shape or tensor.dtype != kind.dtype
                 or tensor.requires_grad != kind.requires_grad or layout_key(tensor._array) != layout
             ):
-                return f"the captured tensor {spec.path} has another shape, dtype or layout"
+                return f"the captured tensor {spec.path} has a different shape, dtype or layout"
             tensors.append(tensor)
         return tensors
 

@@ -120,7 +120,7 @@ def _names_in_text(text: str, is_code: bool) -> TextNames:
 
 
 def _computes_names(instructions: Sequence[dis.Instruction]) -> bool:
-    """Return whether `getattr` or `hasattr` is called with another name than a constant, or used in another way."""
+    """Return whether `getattr` or `hasattr` is called with a name that is not a constant, or is used otherwise."""
     for number, each in enumerate(instructions, 1):
         is_call = each.opname in OF_MODULES and each.argval in ATTRIBUTE_FUNCTIONS
         if is_call and not _has_constant_name(instructions[number:]):
@@ -129,7 +129,7 @@ def _computes_names(instructions: Sequence[dis.Instruction]) -> bool:
 
 
 def _computes_variables(instructions: Sequence[dis.Instruction]) -> bool:
-    """Return whether `globals` is used in another way than `globals()["name"]`, or `eval` and `exec` without a text."""
+    """Return whether `globals` is used otherwise than `globals()["name"]`, or `eval` and `exec` without a text."""
     steps = [each for each in instructions if each.opname not in ("CACHE", "NOP", "PUSH_NULL", "PRECALL", "RESUME")]
     for number, each in enumerate(steps, 1):
         if each.argval not in LOOKING_UP or each.opname not in OF_MODULES:

@@ -127,7 +127,7 @@ class Emitter:
         return self.temporary(expr) if isinstance(expr, Call) else expr
 
     def let(self, name: str, value: Any) -> Var:
-        """Bind a variable of the program, or a variable with a similar name if that has another kind."""
+        """Bind a variable of the program, or a variable with a similar name if that has a different kind."""
         number = 1
         base = name if not is_reserved(name) else name + "_"
         while True:

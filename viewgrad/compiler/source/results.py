@@ -16,7 +16,7 @@ from .values import ListOf, ListResult, RecordValue, Row, Static, TupleValue
 
 
 def flatten_result(result: Any, tree: Any) -> list[Any] | None:
-    """Return the leaves of a result, known objects among them; None if it has another structure.
+    """Return the leaves of a result, known objects among them; None if it has a different structure.
 
     Arguments:
         result: the result of the function.

@@ -24,7 +24,7 @@ def difference(
 
     Arguments:
         program: the program.
-        leaves: the leaves of the function's result; None if it has another structure.
+        leaves: the leaves of the function's result; None if it has a different structure.
         outputs: the results of the program, and then the arguments that it has written to.
         pullback: its gradients; None without them.
         values: the inputs, after the run of the function.
@@ -32,14 +32,14 @@ def difference(
     """
     trees = leaves_of(program.source.result)
     if leaves is None or len(leaves) != len(trees):
-        return "its result has another structure"
+        return "its result has a different structure"
     by_name = dict(zip(program.results, outputs))
     named = [(tree.name, leaf) for leaf, tree in zip(leaves, trees) if isinstance(tree, Var)]
     scale = scale_of(arrays)
     is_single = computes_in_single(program)
     for name, leaf in named:
         if not is_close(_array_of(leaf), by_name[name], scale, is_single):
-            return "its program gave another value than the function"
+            return "its program gave a different value from the function"
     for number, written in zip(program.mutated, outputs[len(program.results) :]):
         if not is_close(_array_of(values[number]), written, scale, is_single):
             return "its program wrote other values to an argument"
@@ -68,7 +68,7 @@ def _gradient_difference(
     noise = max(1.0, scale_of(outputs) / max(scale, 1e-300))
     for one, other in zip(expected, gradients):
         if not is_close(np.zeros(np.shape(other)) if one is None else one._array, other, noise, is_single):
-            return "its program gave another gradient than the function"
+            return "its program gave a different gradient from the function"
     return ""
 
 

@@ -103,7 +103,7 @@ _trigamma = _called("polygamma", lambda order, a: special.polygamma(order, a))
 
 @formula_function
 def gamma_order_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """Return the derivative of the incomplete gamma function by its order."""
+    """Return the derivative of the incomplete gamma function with respect to its order."""
     slope = _gamma(a, x, power + 1, False)
     if power:
         slope = slope - power * _trigamma(1, a) * _gamma(a, x, power - 1, False)
@@ -121,7 +121,7 @@ def gamma_end_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 @formula_function
 def beta_slope(a: Any, b: Any, x: Any, power: int, other_power: int, second: bool) -> Any:
-    """Return the derivative of the incomplete beta function by its first or its second parameter."""
+    """Return the derivative of the incomplete beta function with respect to one of its parameters."""
     slope = _beta(a, b, x, power + (not second), other_power + second)
     if power:
         of_first = -_trigamma(1, a + b) if second else _trigamma(1, a) - _trigamma(1, a + b)

@@ -16,7 +16,7 @@ from .statistics import counts_beside
 
 
 def filled(a: Any, value: float) -> Any:
-    """Return the values, with another for those that are missing."""
+    """Return the values, with a replacement for missing ones."""
     return a.masked_fill(np.isnan(a), value)
 
 

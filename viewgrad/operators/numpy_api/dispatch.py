@@ -226,7 +226,7 @@ def numpy_parameters(numpy: Any) -> list[inspect.Parameter] | None:
 
 
 def renamed_parameters(theirs: Iterable[inspect.Parameter], ours: Collection[str]) -> dict[str, str]:
-    """Return the library's names for NumPy's parameters that have another name."""
+    """Return the library's names for NumPy's parameters that have a different name."""
     arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
     return {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
 

@@ -95,7 +95,7 @@ _incomplete_gamma("gammaincc", True)
 
 @made
 def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
-    """Return the regularised incomplete beta function, differentiable by its parameters and the end of the integral."""
+    """Return the regularised incomplete beta function, differentiable in its parameters and the end of the integral."""
     if not carries_history((a, b)):
         return as_tensors(scipy.special.betainc(plain_values(a), plain_values(b), x, **options))
     row = OPERATORS["_incomplete_beta"].function

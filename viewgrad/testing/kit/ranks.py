@@ -44,7 +44,7 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
             return False
     if not _takes_stacks(subject, base):
         return False
-    # Slices along the last axis have another last length, which may be accepted by accident.
+    # Slices along the last axis have a different last length, which may be accepted by accident.
     higher = [k for k in slots if example.arrays[k].ndim > subject.ranks[k]]
     lengths = {n for k in higher for n in base.arrays[k].shape[-1:]} if len(example.arrays) == len(base.arrays) else ()
     return all(_takes_lengths(subject, base, n) for n in lengths) or _is_stack(subject, example, higher)

@@ -413,7 +413,7 @@ class Tracer:
             self._many = 2 * len(self._numbers) + MANY
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
-        """Handle `other`, which shares the memory of `tensor` but has another history."""
+        """Handle `other`, which shares the memory of `tensor` but has a different history."""
         memory = self._memory_of(tensor, tensor._array)
         chain, root = self.chain_of(memory, tensor), root_of(tensor)
         remember(chain, root)

@@ -424,13 +424,14 @@ def array_of_list(out: Emitter, lst: ListValue | Ref) -> Any:
         view = vector_of(out, lst)
         if view is None:
             raise out.refused("an array of a list of tuples in a list is not supported")
-        if view.kind.dtype != "d":  # an empty array would have another dtype
+        if view.kind.dtype != "d":  # an empty array would have a different dtype
             out.emit(Check(Op("less", (ZERO, count_of(out, lst)), BOOL), out.line))
         return out.temporary(Call("copy", (view,), (), view.kind), "listed")
     arrays = []
     for part, store, rows in _stores(lst):
         if isinstance(part, Row) or part.dtype != "d" or isinstance(lst.kind, tuple):
-            out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line))  # an empty array has another dtype or shape
+            # An empty array has a different dtype or shape.
+            out.emit(Check(Op("less", (ZERO, lst.count), BOOL), out.line))
         if rows is None:
             view = get(store, (Slice(None, lst.count),))
         else:

@@ -61,7 +61,7 @@ def beside_integers(baseline: Baseline) -> int:
                         script,
                         f"assert g[0].dtype == x{k}.dtype",
                         f"the gradient with respect to {example.named(k)}, beside arguments of dtype "
-                        f"{np.dtype(dtype).name}, has another dtype than it",
+                        f"{np.dtype(dtype).name}, has a different dtype from it",
                     )
                 count += 1
     return count
@@ -185,7 +185,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
         expected = reference.gradients[n]
         if script[f"g[{n}]"] is not None:
             if script[f"g[{n}].dtype != x{k}.dtype"]:
-                told = f"the gradient of {example.named(k)}, which has dtype {real.name}, has another dtype"
+                told = f"the gradient of {example.named(k)}, which has dtype {real.name}, has a different dtype"
                 _of_another_dtype(script, f"assert g[{n}].dtype == x{k}.dtype", told)
             script.do(f"v = g[{n}].numpy().astype({expected.dtype.name!r})")
         else:

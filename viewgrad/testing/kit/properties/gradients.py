@@ -499,7 +499,7 @@ def _fail_by_shape(script: Script) -> None:
     for i, k in enumerate(script.example.wanted):
         if script["g"][i] is not None:
             told = script.example.named(k)
-            script.require(f"g[{i}].shape == x{k}.shape", f"the gradient with respect to {told} has another shape")
+            script.require(f"g[{i}].shape == x{k}.shape", f"the gradient with respect to {told} has a different shape")
 
 
 def _picked(values: list[Array], numbers: list[int]) -> list[Array]:
