@@ -191,9 +191,11 @@ class CompiledMismatchError(AutogradError):
     Example:
         >>> import viewgrad as vg
         >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> import inspect
         >>> class Settings:
         ...     rate_of_it = 1.0
-        >>> scaled = vg.compile(lambda x: x * getattr(Settings, "_".join(["rate", "of", "it"])), executor="python")
+        >>> name = ["rate", "of", "it"]
+        >>> scaled = vg.compile(lambda x: x * inspect.getattr_static(Settings, "_".join(name)), executor="python")
         >>> loss = scaled(x)                             # recorded
         >>> Settings.rate_of_it = 2.0
         >>> scaled(x)                                    # compared
