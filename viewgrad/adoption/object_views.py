@@ -3,7 +3,7 @@
 A view fetches attributes from the user's object, and what adopted code assigns to them is passed to the object when the
 call ends.
 
-Note [attributes without a dict]. Up to version 3.12, CPython stores the attributes of an object in place until someone
+Attributes without a dict: up to version 3.12, CPython stores the attributes of an object in place until someone
 asks for its dict, or its class changes. After that it reads them at half the speed, for good. So a view of an object
 with few attributes fetches them all when it is made, by `object.__setattr__`. `gc.get_referents` lists the values of
 such a view, and a dict instead of them once there is one. If it lists as many values as there were attributes, and each
@@ -50,7 +50,7 @@ class ViewState:
         self.seen: dict[str, Any] = {}  # attributes of the original
         self.bound: dict[str, Any] = {}  # their adopted versions in the view
         self.besides = 0  # the number of referents of the view that are no attributes
-        # The addresses of the referents if the view has no dict, see Note [attributes without a dict].
+        # The addresses of the referents if the view has no dict; see the docstring of this module.
         self.referents: tuple[int, ...] | None = None
 
 
