@@ -137,3 +137,37 @@ def test_matrices_refuse_what_numpys_refuse():
         bool(m > 0)
     with pytest.raises(ValueError, match=r"shapes|align|mismatch|match"):
         m * [1.0, 2.0]
+
+
+OUTSIDE = np.array([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix)
+# Functions of a matrix and of an array; NumPy makes a matrix of the result, or an array, of one or two dimensions.
+MIXED = {
+    "dot": lambda x: np.dot(OUTSIDE, x) * OUTSIDE,
+    "dot from the left": lambda x: np.dot(x, OUTSIDE),
+    "solve": lambda x: np.linalg.solve(OUTSIDE, x),
+    "solve for a column": lambda x: np.linalg.solve(OUTSIDE, x.reshape(2, 1)) * np.array([[1.0, 2.0]]),
+    "kron": lambda x: np.kron(OUTSIDE, x),
+    "concatenate": lambda x: np.concatenate([OUTSIDE, x.reshape(1, 2)]) * OUTSIDE,
+    "vstack": lambda x: np.vstack([OUTSIDE, x]) * OUTSIDE,
+    "where": lambda x: np.where(OUTSIDE > 2, x, OUTSIDE) * x,
+    "outer": lambda x: np.outer(OUTSIDE, x),
+    "inner": lambda x: np.inner(OUTSIDE, x),
+    "tensordot": lambda x: np.tensordot(OUTSIDE, x, 1),
+    "einsum": lambda x: np.einsum("ij,j", OUTSIDE, x),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_functions_of_a_matrix_and_an_array(name):
+    f, point = MIXED[name], np.array([1.1, 1.25])
+
+    def total(x):
+        result = np.asarray(f(x))
+        return np.sum(result * np.cos(np.arange(result.size)).reshape(result.shape))
+
+    expected, result = f(point), vg.adopt(f)(vg.Tensor(point))
+    assert result.shape == expected.shape
+    assert isinstance(result, vnp.matrix) == isinstance(expected, np.matrix)
+    value, gradient = vg.value_and_grad(total)(point)
+    differences = [(total(point + step) - total(point - step)) / 2e-6 for step in np.eye(2) * 1e-6]
+    assert value == pytest.approx(total(point)) and gradient == pytest.approx(differences, rel=1e-6)

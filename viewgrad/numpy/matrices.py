@@ -246,6 +246,8 @@ class matrix:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         found = getattr(ufunc, method)(*map(_values, inputs), **{key: _values(each) for key, each in kwargs.items()})
+        if ufunc is np.matmul and isinstance(found, Tensor):
+            return _as_numpys(found, getattr(ufunc, method), inputs, {})
         return tuple(map(_of, found)) if isinstance(found, tuple) else _of(found)
 
     def _assign(self, found: Any) -> None:
@@ -261,7 +263,24 @@ class matrix:
         if isinstance(found, tuple):
             parts = list(map(_of, found))
             return found._make(parts) if hasattr(found, "_make") else tuple(parts)
-        return _of(found)
+        return _as_numpys(found, function, args, kwargs) if isinstance(found, Tensor) else found
+
+
+def _as_numpys(found: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Return a result in the shape, and as a matrix if, NumPy returns one for the same values."""
+    options = {key: _numpys(each) for key, each in kwargs.items()}
+    expected = function(*map(_numpys, args), **options)
+    found = found.reshape(np.shape(expected))
+    return _matrix(found) if isinstance(expected, np.matrix) else found
+
+
+def _numpys(value: Any) -> Any:
+    """Return the values of an argument, with NumPy's matrices for matrices."""
+    if isinstance(value, matrix):
+        return plain_values(value.data.detach()).view(np.matrix)
+    if type(value) in (list, tuple):
+        return type(value)([_numpys(each) for each in value])
+    return plain_values(value.detach()) if isinstance(value, Tensor) else value
 
 
 def _shape_of_vector(index: Any, size: int) -> tuple[int, int]:

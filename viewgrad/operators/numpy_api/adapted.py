@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import UnsupportedFunctionError
-from ...tensor.creation import as_operand, holds_tensor, with_arrays
+from ...tensor.creation import COMMON, as_operand, holds_tensor, with_arrays
 from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
 from .conversion import NESTED, as_argument, as_tensors, carries_history, on_values
@@ -61,6 +61,8 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if has_own_rules(args):
+            return function(*args, **kwargs)
         args = with_arrays(args)
         if not any(map(holds_tensor, args)) and not (kwargs and any(map(holds_tensor, kwargs.values()))):
             return as_tensors(function(*args, **kwargs), args)
@@ -89,6 +91,15 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
         return on_values(function, args, kwargs)
 
     return call
+
+
+def has_own_rules(args: Any) -> bool:
+    """Return whether one of the arguments, such as a matrix, has rules of its own for NumPy's functions."""
+    return not COMMON.issuperset(map(type, args)) and any(
+        has_own_rules(each) if type(each) in NESTED
+        else hasattr(type(each), "__array_function__") and not isinstance(each, Tensor | np.ndarray)
+        for each in args
+    )  # fmt: skip
 
 
 def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:
