@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("scipy")
 
 import gallery.careful
+import gallery.fifth_drafts
 import gallery.fourth_drafts
 import gallery.newcomers
 import gallery.second_drafts
@@ -26,7 +27,13 @@ pytestmark = pytest.mark.usefixtures("frozen_objects")
 
 __all__ = ["operators_as_before"]
 
-DRAFTS = (gallery.newcomers, gallery.second_drafts, gallery.third_drafts, gallery.fourth_drafts)
+DRAFTS = (
+    gallery.newcomers,
+    gallery.second_drafts,
+    gallery.third_drafts,
+    gallery.fourth_drafts,
+    gallery.fifth_drafts,
+)
 MODULES = (*DRAFTS, gallery.careful)
 CALLS = {name: (module, *module.CALLS[name]) for module in MODULES for name in module.CALLS}
 # Right at the call given, wrong at others that they accept: -1 for no padding, a width of zero, batches, a power of 1,
@@ -67,7 +74,7 @@ def _name(value):
 
 
 def test_the_galleries_are_large():
-    assert sum(len(module.CALLS) for module in DRAFTS) >= 205
+    assert sum(len(module.CALLS) for module in DRAFTS) >= 225
     assert len(gallery.careful.CALLS) >= 60 and len(EDITS) >= 70
     assert len(CALLS) == sum(len(module.CALLS) for module in MODULES)
     assert len(REALLY_WRONG_ELSEWHERE) <= len(CALLS) / 30
@@ -105,6 +112,12 @@ def test_a_slip_is_named_and_its_program_passes_once_it_is_mended(name, tmp_path
         check(operator, args, kwargs, means)
     assert found.value.property.startswith(edit.properties), str(found.value)[:300]
     require_programs(found.value, path, sources[1])
+
+
+def test_in_place_forms_need_not_write_if_nothing_changes():
+    module = gallery.fifth_drafts
+    report = check_operator(module.clip_norm, 0.1 * module.X, inplace=module.clip_norm_, only=["in-place form"])
+    assert report.examples["in-place form"] > 0
 
 
 # -- faults beside what is noted ---------------------------------------------------------------------------------------
