@@ -1,0 +1,132 @@
+"""State that a program changes, inside and outside of adopted code, is that of the program without adoption."""
+
+from __future__ import annotations
+
+import random
+import types
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+
+
+class Model:
+    factor = 1.0
+    table = [1.0]  # noqa: RUF012
+    named = {"a": 1.0}  # noqa: RUF012
+
+    def __init__(self):
+        self.rate = 1.0
+        self.history = []
+
+    def out(self, x):
+        return x * self.rate * self.factor + np.zeros(1)[0]
+
+
+OUT = Model.out
+counter = 0
+settings = {"a": 1.0}
+numbers = [1.0, 2.0]
+function = np.exp
+array = np.array([1.0, 2.0])
+space = types.SimpleNamespace(value=1.0)
+model = Model()
+
+
+def counting():
+    count = 0.0
+
+    def counted(x):
+        nonlocal count
+        count += 1.0
+        return x * count
+
+    def set_count(value):
+        nonlocal count
+        count = value
+
+    return counted, set_count
+
+
+counted, set_count = counting()
+
+
+def step(x):
+    """Change all of the state, and return what depends on all of it."""
+    global counter
+    counter += 1
+    settings["a"] += 1.0
+    numbers[0] += 1.0
+    space.value += 1.0
+    model.rate += 1.0
+    model.history.append(1.0)
+    Model.factor += 1.0
+    Model.table[0] += 1.0
+    Model.named["a"] += 1.0
+    changing = counter + settings["a"] + numbers[0] + space.value + Model.table[0] + Model.named["a"]
+    return x * (changing + len(model.history) + array.sum()) + function(x) + model.out(x) + counted(x)
+
+
+def assign(name, value):
+    globals()[name] = value
+
+
+# What the user does between calls; most of it sets something to a value that it has had before.
+ACTIONS = {
+    "counter": lambda: assign("counter", 0),
+    "item of dict": lambda: settings.__setitem__("a", 1.0),
+    "another dict": lambda: assign("settings", {"a": 1.0}),
+    "item of list": lambda: numbers.__setitem__(0, 1.0),
+    "another list": lambda: assign("numbers", [1.0, 2.0]),
+    "function": lambda: assign("function", np.exp),
+    "another function": lambda: assign("function", lambda x: x * np.ones(1)[0]),
+    "element": lambda: array.__setitem__(0, 1.0),
+    "another array": lambda: assign("array", np.array([3.0, 2.0])),
+    "attribute of namespace": lambda: setattr(space, "value", 1.0),
+    "another namespace": lambda: assign("space", types.SimpleNamespace(value=1.0)),
+    "attribute": lambda: setattr(model, "rate", 1.0),
+    "another object": lambda: assign("model", Model()),
+    "attribute of class": lambda: setattr(Model, "factor", 1.0),
+    "item of list of class": lambda: Model.table.__setitem__(0, 1.0),
+    "another list of class": lambda: setattr(Model, "table", [1.0]),
+    "item of dict of class": lambda: Model.named.__setitem__("a", 1.0),
+    "method": lambda: setattr(Model, "out", OUT),
+    "another method": lambda: setattr(Model, "out", lambda self, x: x * self.rate),
+    "cleared list": lambda: model.history.clear(),
+    "another list of object": lambda: setattr(model, "history", []),
+    "attribute hides that of class": lambda: setattr(model, "factor", 2.0),
+    "attribute of class shows again": lambda: vars(model).pop("factor", None),
+    "object begins again": lambda: (vars(model).clear(), model.__init__()),
+    "variable": lambda: set_count(0.0),
+    "variable of another value": lambda: set_count(3.0),
+}
+SLOPE, ADOPTED = vg.value_and_grad(step), vg.adopt(step)
+CALLS = {"grad": lambda x: SLOPE(x)[0], "adopt": ADOPTED, "plain": step}
+
+
+def restart():
+    for name in ACTIONS:
+        if not name.startswith("another"):
+            ACTIONS[name]()
+    for name in ("another array", "element", "another object"):
+        ACTIONS[name]()
+
+
+def values_of(program, *, is_adopted):
+    restart()
+    found = []
+    for name in program:
+        if name in ACTIONS:
+            ACTIONS[name]()
+        else:
+            found.append(float((CALLS[name] if is_adopted else step)(1.5)))
+    parts = counter, settings["a"], numbers[0], space.value, model.rate, Model.factor, len(model.history), counted(1.0)
+    return [*found, *map(float, parts)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_programs(seed):
+    draw = random.Random(seed)
+    program = [draw.choice([*ACTIONS, *CALLS, *CALLS, *CALLS]) for _ in range(25)]
+    assert values_of(program, is_adopted=True) == pytest.approx(values_of(program, is_adopted=False)), program
