@@ -43,7 +43,9 @@ def test_a_change_of_captured_state_is_noticed(kind, specialize):
     assert before != found  # otherwise nothing was tried
 
 
-@pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
+@pytest.mark.parametrize(
+    "specialize", [pytest.param(True, marks=pytest.mark.slow, id="traces"), pytest.param(False, id="source")]
+)
 @pytest.mark.parametrize("kind", OVERLOOKED)
 def test_a_change_of_state_that_is_out_of_sight_is_noticed(kind, specialize):
     _, before, found = check(kind, specialize=specialize)
