@@ -18,6 +18,7 @@ from viewgrad.errors import (
     InferenceError,
     LeafInPlaceError,
     OverlappingWriteError,
+    TraceError,
     ViewInPlaceError,
 )
 from viewgrad.operators.define import OPERATORS, row
@@ -670,3 +671,33 @@ def test_views_from_before_a_detach_see_later_writes(write):
 
     leaves = [vg.Tensor(values, requires_grad=True) for values in ([1.0, 2.0, 3.0], [5.0, 7.0])]
     assert vg.func.functionalize(gradients)(*leaves) == gradients(*leaves)
+
+
+def scaled_without_recording(a):
+    with vg.no_grad():
+        a[1:] *= 0.5
+
+
+UNRECORDED = {
+    "under no_grad": scaled_without_recording,
+    "through detach": lambda a: a.detach().__setitem__(1, 0.6),
+    "to a view under no_grad": lambda a: scaled_without_recording(a[:2]),
+}
+
+
+@pytest.mark.parametrize("write", UNRECORDED.values(), ids=UNRECORDED)
+@pytest.mark.parametrize("specialize", [True, False])
+def test_unrecorded_writes_in_functionalized_programs_are_not_compiled(write, specialize):
+    def f(x):
+        a = x * 1.0
+        write(a)
+        return (a * a).sum() + x.sum()
+
+    x = np.array([0.5, 0.7, 1.1])
+    expected = func.grad(f)(x)
+    functional = func.functionalize(f)
+    compiled = vg.compile(functional, executor="python", specialize=specialize)
+    for _ in range(3):
+        np.testing.assert_allclose(func.grad(compiled)(x), expected)
+    with pytest.raises(TraceError, match="writing without recording, inside functionalize"):
+        vg.symbolic.function_of(functional, vg.Tensor(x, requires_grad=True))

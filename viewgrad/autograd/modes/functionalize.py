@@ -21,11 +21,12 @@ from ...operators.interception import OperatorCall
 from ...tensor.forward_levels import at_level
 from ...tensor.indices import add_at, window_at
 from ...tensor.interceptors import feature
-from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
+from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import check_captured, write_tangents
 from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array, root_of
+from ...tensor.trace_hooks import OBSERVER
 from ...tensor.tracked_storage import SESSION, TrackedStorage, copy_of_layout, move
 from ...views.advanced_indexing import Accumulate, Write
 from ...views.detached_views import catch_up, constant_written, step_written
@@ -260,6 +261,10 @@ def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]
     if recorded:
         catch_up(target)
         return True, step_written
+    if current_mode() & TRACE and storage is not None and any(each._edge is not None for each in tensors_over(storage)):
+        OBSERVER.get().refuse(  # the new value would be traced with its own history
+            f"writing without recording, inside functionalize, to a tensor of shape {target.shape} with a history"
+        )
     return False, constant_written if behind else _no_write_recorded
 
 
