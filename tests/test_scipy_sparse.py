@@ -259,3 +259,13 @@ def test_a_pattern_that_lacks_an_element_is_an_error():
         )
     with pytest.raises(ValueError, match="sparsity"):
         func.sparse_jacobian(banded, band(31))(RNG.normal(size=30))
+
+
+def test_products_with_numbers_on_the_left_stay_sparse():
+    values, x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True), vg.Tensor([2.0, 3.0], requires_grad=True)
+    a = sparse.csr_array((values, np.array([0, 1, 2]), np.array([0, 1, 2, 3])))
+    for factor in (x[0], 2.0, np.float64(2.0)):
+        product = factor * a
+        assert type(product) is type(a)
+        np.testing.assert_allclose(product.data.detach(), [2.0, 4.0, 6.0])
+    assert np.asarray(a.detach()).dtype == object  # as of SciPy's arrays

@@ -171,7 +171,8 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
             return value
         made = value.__array__()
         return made if isinstance(made, Tensor) else value
-    if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(value, NO_SEQUENCES):
+    is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "__array_ufunc__")
+    if is_sequence and not isinstance(value, NO_SEQUENCES):
         items = list(value)
         return joined(items) if holds_tensor(items) else value
     return value
