@@ -301,3 +301,20 @@ def test_views_that_compiled_functions_return_to_other_modes():
         x = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
         (found,) = vg.autograd.grad(vg.checkpoint(even)(x).sum(), x)
         np.testing.assert_allclose(found, [2 * 0.49, 0.0, 6 * 0.49, 0.0])
+
+
+@pytest.mark.parametrize("replay", [(True, False), (False, True), (True, True)])
+def test_views_are_replayed_in_the_backward_pass_as_in_the_call(replay):
+    def f(x):
+        a = x * 1.0
+        v = a[1:]
+        a *= x
+        v *= 2.0
+        return (v * v).sum()
+
+    x = vg.Tensor([0.5, 0.7, 1.1], requires_grad=True)
+    with vg.view_replay(replay[0]):
+        y = vg.checkpoint(f)(x)
+    with vg.view_replay(replay[1]):
+        (found,) = vg.autograd.grad(y, x)
+    np.testing.assert_allclose(found, [0.0, 16 * 0.7**3, 16 * 1.1**3])

@@ -23,7 +23,7 @@ from ..operators.define import OPERATORS
 from ..operators.language.spec import Operator
 from ..tensor.async_safety import in_own_context
 from ..tensor.escapes import transform_kind
-from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, TRACE, ModeSwitch, current_mode
+from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, REPLAY, TRACE, ModeSwitch, current_mode
 from ..tensor.node import MANY, Edge, Node, OptionalEdge, input_nr_of, node_of, numbered
 from ..tensor.saved import freed_error
 from ..tensor.storage import save
@@ -217,6 +217,7 @@ class _Call:
         digest: see `_Run`.
         kind: the kind of transform in which the call was made, if any.
         compiled_calls: the record of its calls of compiled functions.
+        replay: the bit of `view_replay` in the mode of the call.
     """
 
     function: Function
@@ -227,6 +228,7 @@ class _Call:
     digest: tuple[int, int] = (0, 0)
     kind: int = attrs.Factory(transform_kind)
     compiled_calls: CompiledCalls = attrs.Factory(CompiledCalls)
+    replay: int = attrs.Factory(lambda: current_mode() & REPLAY)
 
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
@@ -277,7 +279,8 @@ class _Call:
         after = self.random.again()
         self.random.restore()
         try:
-            with ModeSwitch(on=GRAD, off=PACK), self.compiled_calls.repeated():
+            on = GRAD | self.replay
+            with ModeSwitch(on=on, off=PACK | (REPLAY & ~on)), self.compiled_calls.repeated():
                 transform, given = self._given(tensors, needed)
                 run = self._run(transform, given)
         finally:
