@@ -16,7 +16,7 @@ from hypothesis import Phase, settings
 
 settings.register_profile("few", max_examples=20)
 settings.register_profile("many", max_examples=50)
-settings.register_profile("drawn", phases=[Phase.generate])
+settings.register_profile("drawn", phases=[Phase.generate], max_examples=1000)
 settings.register_profile("replayed", phases=[Phase.reuse])
 """
 TESTS = """
