@@ -1111,16 +1111,16 @@ def sharpe_ratio(r):
     return r.mean() / (vg.sqrt(((r - r.mean()) ** 2).mean()) + 1e-9)
 
 
-@call(np.array([0.5, 1.0, 5.0, 10.0]), np.array([0.04, -0.02, 0.01]), 1.8)
+@call(np.array([0.5, 1.0, 5.0, 10.0]), np.array([0.04, -0.02, 0.01]), 1.8, means={"domain": ((0.1, 50.0), None, None)})
 class NelsonSiegel(Function):
     @staticmethod
     def forward(ctx, maturity, beta, tau):
         t, b = maturity.detach().numpy(), beta.detach().numpy()
         x = t / tau
         e = np.exp(-x)
-        slope = (1 - e) / x
+        slope = -np.expm1(-x) / x
         ctx.design = np.stack([np.ones_like(t), slope, slope - e], axis=1)
-        dslope = (e * x - (1 - e)) / x**2
+        dslope = (e - slope) / x
         ctx.by_t = (b[1] * dslope + b[2] * (dslope + e)) / tau
         return vg.Tensor(ctx.design @ b)
 
@@ -1194,7 +1194,7 @@ class PolygonArea(Function):
     @staticmethod
     def forward(ctx, v):
         a = v.detach().numpy()
-        x, y = a[:, 0], a[:, 1]
+        x, y = (a - a[0]).T
         ctx.x, ctx.y = x.copy(), y.copy()
         return vg.Tensor(0.5 * (x * np.roll(y, -1) - y * np.roll(x, -1)).sum())
 
