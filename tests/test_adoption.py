@@ -1318,6 +1318,7 @@ def test_attributes_of_adopted_modules_are_found_without_a_method_of_python():
     assert kind.__getattribute__ is types.ModuleType.__getattribute__ and not hasattr(kind, "__getattr__")
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 def test_captured_arrays_have_the_shape_and_the_write_protection_of_now():
     table = np.arange(4.0)
 

@@ -402,6 +402,7 @@ def described(x):
     return SHAPED.flags.writeable, SHAPED.shape, str(SHAPED), repr(SHAPED[2:]), f"{SHAPED}", "%s" % SHAPED  # noqa: UP031
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 def test_captured_arrays_look_as_they_are():
     expected = described(1.0)
     adopted = vg.adopt(described)

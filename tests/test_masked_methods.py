@@ -24,6 +24,7 @@ MISSING = {
 
 def test_masked_tensors_have_the_methods_of_masked_arrays():
     names = {name for name in dir(np.ma.MaskedArray) if not name.startswith("_")}
+    names -= {"itemset", "newbyteorder", "tostring"}  # NumPy 2.0 has them, to tell what replaces them
     made = vnp.ma.array(vg.Tensor(X, requires_grad=True), mask=MASK.copy())
     assert names - set(dir(made)) <= MISSING
 

@@ -89,8 +89,9 @@ def test_reading_at_every_depth_takes_each_window_once(monkeypatch):
 
 def test_chains_followed_once_remember_no_windows(monkeypatch):
     noted = []
-    place_of = fast_engine.Place.of
-    monkeypatch.setattr(fast_engine.Place, "of", staticmethod(lambda *args: noted.append(1) or place_of(*args)))
+    windows = fast_engine.AccumulatorWindow
+    window_of = windows.of
+    monkeypatch.setattr(windows, "of", staticmethod(lambda *args: noted.append(1) or window_of(*args)))
     x = vg.Tensor(np.arange(60.0), requires_grad=True)
     rest = x * 1.0
     for _ in range(50):

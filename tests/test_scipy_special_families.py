@@ -168,7 +168,7 @@ def test_arguments_without_gradient_raise():
     with pytest.raises(UnsupportedFunctionError, match="orders and parameters"):
         special.lambertw(x, x)
     with pytest.raises(UnsupportedFunctionError, match="degree"):
-        special.eval_legendre(x, 0.5)
+        special.eval_hermite(x, 0.5)
     with pytest.raises(UnsupportedFunctionError, match="mathieu_a"):
         special.mathieu_a(1, x)
 

@@ -28,9 +28,10 @@ RAISES: Final = "raises:"  # how the kinds of these nodes begin
 RAN: Final = "no exception"  # the guard that keeps an operator, whose result is unused, since it might raise
 # The library's operators that raise for some values.
 MAY_RAISE: Final = frozenset(
-    "_accumulated _all_pole _quantile_weights _scatter_along_axis _scatter_into_zeros bincount call cholesky det eig "
-    "eigh eigvals eigvalsh embedding index_add inv lstsq matrix_exp matrix_power matrix_rank nll_loss one_hot pinv qr "
-    "repeat scatter scatter_add slogdet solve solve_triangular svd svdvals take take_along_axis".split()
+    "_accumulated _all_pole _differentiable_roots _quantile_weights _scatter_along_axis _scatter_into_zeros bincount "
+    "call cholesky det eig eigh eigvals eigvalsh embedding index_add inv lstsq matrix_exp matrix_power matrix_rank "
+    "nll_loss one_hot pinv qr repeat scatter scatter_add slogdet solve solve_triangular svd svdvals take "
+    "take_along_axis".split()
 )
 STATIC: Final = (TypeError, np.exceptions.AxisError)  # shapes and dtypes decide whether these are raised
 
