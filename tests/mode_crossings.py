@@ -78,7 +78,7 @@ def is_tensor(value):
 
 
 class Modes:
-    """What programs call: for complex arrays, the same without the mode."""
+    """The operations of the programs. For complex arrays they compute the same without entering a mode."""
 
     def __init__(self) -> None:
         self.compiled_functions = {}

@@ -178,7 +178,7 @@ def test_multiple_roots_have_no_derivative(p):
 
 
 def test_sums_over_clusters_of_roots_have_the_derivatives_of_the_coefficients():
-    p = np.poly([2.0, 1.0, 1.0])  # of which rounding makes two roots beside each other
+    p = np.poly([2.0, 1.0, 1.0])  # rounding splits the double root in two
     assert np.abs(np.diff(np.sort_complex(np.roots(p))))[0] < 1e-6
     slope = vg.grad(lambda c: np.roots(c).real.sum())(p)
     np.testing.assert_allclose(slope, [-4.0, -1.0, 0.0, 0.0], rtol=1e-7, atol=1e-6)

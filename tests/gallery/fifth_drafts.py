@@ -10,24 +10,15 @@ import scipy.special
 import viewgrad as vg
 from viewgrad.autograd import Function, InPlace, define_op, formula_function, once_differentiable
 
-from .newcomers import ATOMS, IMAGE, PLUS, SIGNAL, SPD, TALL, UNIT, VOLUME, M, N, X, Y
+from .newcomers import ATOMS, IMAGE, PLUS, SIGNAL, SPD, TALL, UNIT, VOLUME, M, N, X, Y, registering
 
 CALLS = {}
-
-
-def call(*args, means=None, **kwargs):
-    """Register the call that an operator was written for."""
-
-    def put(thing):
-        CALLS[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
-        return thing
-
-    return put
+call = registering(CALLS)
 
 
 @call(M)
 class MeanAndStd(Function):
-    """Of the rows: two results."""
+    """The mean and the standard deviation of each row."""
 
     @staticmethod
     def forward(ctx, x, eps=1e-12):

@@ -18,20 +18,11 @@ import scipy.stats
 import viewgrad as vg
 from viewgrad.autograd import Function, define_op, once_differentiable
 
-from .newcomers import IMAGE, PLUS, SIGNAL, SPD, TALL, UNIT, WEIGHTS, M, N, X, Y
+from .newcomers import IMAGE, PLUS, SIGNAL, SPD, TALL, UNIT, WEIGHTS, M, N, X, Y, registering
 
 CALLS = {}
+call = registering(CALLS)
 Z = np.array([0.8 + 0.3j, -1.1 + 0.6j, 0.2 - 0.9j])
-
-
-def call(*args, means=None, **kwargs):
-    """Register the call that an operator was written for."""
-
-    def put(thing):
-        CALLS[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
-        return thing
-
-    return put
 
 
 # -- around SciPy ------------------------------------------------------------------------------------------------------

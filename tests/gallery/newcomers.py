@@ -18,14 +18,20 @@ from viewgrad.autograd import Function, define_op, once_differentiable
 CALLS = {}
 
 
-def call(*args, means=None, **kwargs):
-    """Register the call that an operator was written for."""
+def registering(calls):
+    """Return a decorator that registers the call that an operator was written for in a dict."""
 
-    def put(thing):
-        CALLS[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
-        return thing
+    def call(*args, means=None, **kwargs):
+        def put(thing):
+            calls[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
+            return thing
 
-    return put
+        return put
+
+    return call
+
+
+call = registering(CALLS)
 
 
 X = np.array([0.6, -1.4, 2.3, 0.9, -0.35])

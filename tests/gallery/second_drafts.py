@@ -14,19 +14,10 @@ import scipy.special
 import viewgrad as vg
 from viewgrad.autograd import Function, define_op, once_differentiable
 
-from .newcomers import ATOMS, IMAGE, PLUS, SIGNAL, SPD, TALL, UNIT, VOLUME, WEIGHTS, M, N, X, Y
+from .newcomers import ATOMS, IMAGE, PLUS, SIGNAL, SPD, TALL, UNIT, VOLUME, WEIGHTS, M, N, X, Y, registering
 
 CALLS = {}
-
-
-def call(*args, means=None, **kwargs):
-    """Register the call that an operator was written for."""
-
-    def put(thing):
-        CALLS[thing.__name__ if hasattr(thing, "__name__") else thing.name] = (args, kwargs, means or {})
-        return thing
-
-    return put
+call = registering(CALLS)
 
 
 # -- layers ------------------------------------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ def refresh_class(made: type) -> None:
 
 
 def forget_class_values(made: type, handed: set[int]) -> None:
-    """Let the next refresh adopt attributes of the user's class again.
+    """Mark attributes of the user's class as outdated, so that `refresh_class` adopts them again.
 
     Arguments:
         made: the adopted class.

@@ -38,7 +38,7 @@ class AdoptedList(list[Any]):
             self._seen = list(original)
 
     def forget_values(self, handed: set[int]) -> None:
-        """Let the next refresh update the contents if one of the items has one of the given addresses."""
+        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
         if not handed.isdisjoint(map(id, self)):
             self._seen = [self]  # which the original never is, not even if it has been cleared
 
@@ -97,7 +97,7 @@ class AdoptedDict(dict[Any, Any]):
             self._seen = dict(original)
 
     def forget_values(self, handed: set[int]) -> None:
-        """Let the next refresh update the contents if one of the values has one of the given addresses."""
+        """Mark the contents as outdated if a value has one of the given addresses; see `refresh`."""
         if not handed.isdisjoint(map(id, self.values())):
             self._seen = {self.forget_values: self}
 
@@ -147,7 +147,7 @@ class AdoptedNamespace(types.SimpleNamespace):
                 own[name] = self._adopted(value)
 
     def forget_values(self, handed: set[int]) -> None:
-        """Let the next refresh update the values that have one of the given addresses."""
+        """Mark the values that have one of the given addresses as outdated; see `refresh`."""
         for name, value in vars(self).items():
             if id(value) in handed:
                 self._seen[name] = self  # which is no value of the original

@@ -189,7 +189,7 @@ class AdoptedGlobals:
             self._note_compared()
 
     def forget_values(self, handed: set[int]) -> None:
-        """Let the next refresh bind names again.
+        """Mark names as outdated, so that `refresh` binds them again.
 
         Arguments:
             handed: the addresses of the values of these names.

@@ -3,11 +3,11 @@
 A view fetches attributes from the user's object, and what adopted code assigns to them is passed to the object when the
 call ends.
 
-Attributes without a dict: up to version 3.12, CPython stores the attributes of an object in place until someone
-asks for its dict, or its class changes. After that it reads them at half the speed, for good. So a view of an object
-with few attributes fetches them all when it is made, by `object.__setattr__`. `gc.get_referents` lists the values of
-such a view, and a dict instead of them once there is one. If it lists as many values as there were attributes, and each
-attribute can be read and is among them, then they are all the attributes. Otherwise the dict is used from then on.
+Attributes without a dict: up to version 3.12, CPython stores the attributes of an object in the object itself until its
+`__dict__` is accessed or its class changes. From then on, attribute access takes twice as long. A view of an object
+with few attributes therefore fetches all of them by `object.__setattr__` when it is created. `gc.get_referents` lists
+the values of such a view, or its dict once it has one. If it lists as many values as there were attributes, and each
+attribute can be read and is among them, then there are no others. Otherwise the dict is used from then on.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def containers_of(view: Any) -> list[Any]:
 
 
 def forget_values(view: Any, handed: set[int]) -> None:
-    """Let the next refresh fetch attributes again.
+    """Mark attributes as outdated, so that `refresh_view` fetches them again.
 
     Arguments:
         view: the view.

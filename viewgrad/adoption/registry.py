@@ -276,7 +276,7 @@ class AdoptionRegistry:
                 self._assigned.append(value)
 
     def _adopt_again(self, handed: set[int]) -> None:
-        """Let the next refresh adopt values that have become the user's."""
+        """Mark values that were handed over to the user as outdated, so that `refresh` adopts them again."""
         for view in list(self._views.values()):
             forget_values(view, handed)
         for container in list(self._containers.values()):

@@ -376,12 +376,12 @@ class FastTask(GraphTask):
                     self.windows_in_root[edge] = AccumulatorWindow.of(window, *root)
         return accumulator
 
-    def _taken_from_root(self, part: AccumulatorWindow) -> Array | None:
-        """Return a window of the accumulator of `place.root`; None if its layout has changed."""
-        held = self._owned(part.root, part.outermost)
-        if held.strides != part.root_strides or not held.flags.c_contiguous:
+    def _taken_from_root(self, window: AccumulatorWindow) -> Array | None:
+        """Return a window of the accumulator of `window.root`; None if its layout has changed."""
+        held = self._owned(window.root, window.outermost)
+        if held.strides != window.root_strides or not held.flags.c_contiguous:
             return None
-        return ndarray(part.shape, held.dtype, held, part.offset, part.strides)
+        return ndarray(window.shape, held.dtype, held, window.offset, window.strides)
 
     def _owned(self, edge: Node, node: ViewNode) -> Gradient:
         """Return the gradient held for `edge` alone: zeros if there is none yet, a copy if others hold it too."""

@@ -46,7 +46,7 @@ class PlanStep:
 
     @property
     def is_reduction(self) -> bool:
-        """Whether the operation combines the elements along the reduced axes."""
+        """Return whether the operation combines the elements along the reduced axes."""
         return self.operator in REDUCTIONS.values()
 
 

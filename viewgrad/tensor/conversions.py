@@ -136,7 +136,7 @@ def conversion_refused(what: str) -> str:
     """
     frame, calls = _frame_of_user()
     libraries = [module.partition(".")[0] for module, _ in calls]
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if frame is not None else ""
+    line = _line_of(frame)
     if "scipy" in libraries:
         way_out = "use the function of viewgrad.scipy, or wrap it in a viewgrad.autograd.Function"
     else:
@@ -147,7 +147,7 @@ def conversion_refused(what: str) -> str:
         )
     if frame is not None:
         way_out = _in_terms_of(frame, way_out)
-    where = f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
+    where = _location_of(frame)
     return (
         f"a tensor that {what} is made a plain array here{where}, which would lose its history: {way_out}; "
         "if no gradient is needed, use detach()"
@@ -163,8 +163,7 @@ def captured_write_refused(what: str, *, is_given_out: bool = False) -> str:
             array made outside of the function.
     """
     frame, _ = _frame_of_user()
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if frame is not None else ""
-    where = f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
+    where = _location_of(frame)
     if is_given_out:
         return (
             f"a tensor that {what} is written into a tensor{where} whose memory a plain array looks at, made by "
@@ -176,6 +175,17 @@ def captured_write_refused(what: str, *, is_given_out: bool = False) -> str:
         "would be lost: write to a copy() of that array, made inside the function; if no gradient is needed, use "
         "detach()"
     )
+
+
+def _line_of(frame: FrameType | None) -> str:
+    """Return the source line that a frame executes; "" if it is not known."""
+    return "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+
+
+def _location_of(frame: FrameType | None) -> str:
+    """Return the number, the file and the text of the line that a frame executes, for a message; "" if unknown."""
+    line = _line_of(frame)
+    return f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
 
 
 def is_drawn() -> bool:
@@ -337,14 +347,12 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
     user = frame
     while _is_library(user) and user.f_back is not None:
         user = user.f_back
-    line = linecache.getline(user.f_code.co_filename, user.f_lineno).strip()
-    where = f" (line {user.f_lineno} of {user.f_code.co_filename}: {line})" if line else ""
     way_out = _in_terms_of(user, _advice(by, user, site.kind == STORE and user is frame))
     plain = "float(x.detach())" if by in ("float()", "complex()", "int()") else f"x.detach().{by}"
     if by == "hash()":
         plain = "hash(x.detach())"
     return (
-        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}{where}: {way_out}; "
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}{_location_of(user)}: {way_out}; "
         f"if no gradient is wanted, say so by {plain}"
     )
 

@@ -446,7 +446,7 @@ def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
 
 def _ctypes(self: Tensor) -> Any:
     """Return the memory for C functions, if it belongs to an array that an adopted function captures."""
-    return self._array.ctypes if self._storage is not None and self._storage.captured else _no_flags(self)
+    return self._array.ctypes if self._is_captured() else _no_flags(self)
 
 
 def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
