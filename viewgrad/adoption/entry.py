@@ -42,21 +42,23 @@ class AdoptedFunction:
         self._reachable = self._registry.reachable(states)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not _CALLS.depth:
+        depth = _CALLS.depth
+        if not depth:
             self._registry.forget_results()
-        _CALLS.depth += 1
         further: Sequence[AdoptedGlobals] = ()  # further globals used by functions and objects among the arguments
         try:
             try:
+                _CALLS.depth = depth + 1
                 self.refresh()
                 if not (_are_plain(args) and (not kwargs or _are_plain(kwargs.values()))):
                     args, kwargs, further = self._with_arguments(args, kwargs)
                 result = self.function(*args, **kwargs)
             finally:
-                _CALLS.depth -= 1
+                _CALLS.depth = depth
                 self.flush(further)
         except BaseException:
-            if not _CALLS.depth:
+            _CALLS.depth = depth  # an interruption may have kept the line above from running
+            if not depth:
                 self._registry.hand_over(self._reachable)
             raise
         if isinstance(result, Generator):
