@@ -17,7 +17,7 @@ from ..operators.numpy_api import (
     ufuncs,
 )
 
-from ..operators.numpy_api import options  # isort: skip  # after python_operators, which knows fewer options
+from ..operators.numpy_api import options  # isort: skip  # after python_operators, which supports fewer options
 from ..operators.define import define_op
 from ..operators.language.namespace import formula_function
 from ..operators.language.spec import InPlace

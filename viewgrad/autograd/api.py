@@ -162,7 +162,7 @@ def grad(
 
 
 def _retains(retain_graph: bool | None, create_graph: bool) -> bool:
-    """Return whether a run keeps saved values: by default if the result, or a transform, differentiates again."""
+    """Return whether a run retains saved values; by default it does under `create_graph` and inside a transform."""
     return create_graph or is_within_transform() if retain_graph is None else retain_graph
 
 
@@ -178,7 +178,7 @@ def _as_list(tensors: Tensors, what: str) -> list[Tensor]:
 
 
 def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge], list[Tensor]]:
-    """Return the edges at which a run from `roots` starts, and the gradients that it starts with."""
+    """Return the edges at which a run from `roots` starts, and their initial gradients."""
     given = [None] * len(roots) if grads is None else [grads] if not isinstance(grads, list | tuple) else list(grads)
     if len(given) != len(roots):
         raise GradientMismatchError(f"{what} got {len(roots)} tensors but {len(given)} gradients")

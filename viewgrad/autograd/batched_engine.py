@@ -1,9 +1,9 @@
-"""Backward passes for many gradients at once, with a leading axis: the rows of a Jacobian.
+"""Batched backward passes: many gradients at once along a leading axis, such as the rows of a Jacobian.
 
-A node of an elementwise operator, a sum, a matrix product or a view by an index runs once for all rows; any other node
-runs once for each, by the code that a pass for a single gradient runs. So both kinds of passes give the same gradients.
-A call of a compiled program is one node, so the program runs once for each row, in one pass.
-See Note [Rows at once] in docs/notes/engine.md.
+Nodes of elementwise operators, sums, matrix products and basic indexing run once for all rows. All other nodes run once
+per row, with the code of an ordinary backward pass, so both kinds of passes compute the same gradients. A call of a
+compiled program is a single node, so the program runs once per row within one pass. See Note [Rows at once] in
+docs/notes/engine.md.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Array = np.ndarray[Any, Any]
 Rule = Callable[[Any, Array, tuple[OptionalEdge, ...]], tuple[Any, ...] | None]
 
 KNOWN: Final[weakref.WeakKeyDictionary[Any, Rule | None]] = weakref.WeakKeyDictionary()  # by class of nodes
-FIRST: Final = 12  # the number of nodes inspected before all of them are
-LOOPED: Final = 0.3  # the share of nodes that run row by row, above which the engine for single gradients is faster
+FIRST: Final = 12  # the number of nodes inspected before the rest of the graph is
+LOOPED: Final = 0.3  # if more than this share of the nodes run row by row, the engine for single gradients is faster
 OTHER_MODES: Final = OTHER_ENGINE | FORWARD | TRACE | INFERENCE
 WORDS_OF_SHAPES: Final = ("shape", "ndim", "axis", "size", "[")
 
@@ -37,7 +37,7 @@ WORDS_OF_SHAPES: Final = ("shape", "ndim", "axis", "size", "[")
 def batched_gradients(
     edge: Node | Edge, gradients: Array, inputs: Sequence[Node], nodes: Iterable[Node]
 ) -> list[Tensor | None] | None:
-    """Return the gradients of some inputs for many gradients of one output; None if this is not faster.
+    """Return the gradients of `inputs` for a batch of gradients of one output, or None if batching is not faster.
 
     Arguments:
         edge: the edge of the output.
@@ -58,7 +58,7 @@ def batched_gradients(
 
 
 def pays_off(edge: Node | Edge) -> bool:
-    """Return whether the nodes nearest to an output run for many gradients at once."""
+    """Return whether the nodes nearest to an output support batched gradients."""
     first, stack = dict[Node, None](), [edge]
     while stack and len(first) < FIRST:
         node = node_of(stack.pop())
@@ -69,7 +69,8 @@ def pays_off(edge: Node | Edge) -> bool:
 
 
 def is_library_node(node: Any) -> bool:
-    """Return whether a node belongs to an operator, view or write of the library: both modes then use its formulas."""
+    """Return whether a node belongs to an operator, view or write of the library, so that both modes use its formulas.
+    """
     module = type(node).__module__
     if node.is_transform_input:  # an input of a nested transform
         return True
@@ -104,10 +105,10 @@ def _runs_once(node: Any) -> bool:
 
 
 class BatchedTask(GraphTask):
-    """One run of the engine, in which each gradient has a leading axis.
+    """A run of the engine in which each gradient has a leading batch axis.
 
     Attributes:
-        count: its length.
+        count: the length of that axis.
     """
 
     __slots__ = ("count",)
@@ -142,7 +143,7 @@ class BatchedTask(GraphTask):
             given: Any
             if node.outputs > 1:
                 given = [None if each is None else each[at, ...] for each in grad]
-            elif node.kind == OVERWRITE:  # an OVERWRITE node rewrites the gradient that it is given
+            elif node.kind == OVERWRITE:  # an OVERWRITE node modifies its incoming gradient
                 given = np.array(grad[at, ...], order=node.layout[2])
             else:
                 given = _row(node, grad, at)
@@ -173,7 +174,7 @@ def _stacked(column: Sequence[Any]) -> Any:
 
 
 def _rule_of(kind: Any) -> Rule | None:
-    """Return how the nodes of a class run for all rows; None if they run row by row."""
+    """Return the batching rule of a class of nodes, or None if they run row by row."""
     if kind not in KNOWN:
         KNOWN[kind] = _find_rule(kind)
     return KNOWN[kind]
@@ -223,7 +224,7 @@ def _slots(kind: Any) -> tuple[str, ...]:
 
 
 def _reduced(grad: Any, spec: Any) -> Any:
-    """Return a gradient with the shape and dtype of an operand behind its leading axis."""
+    """Reduce a batched gradient to the shape and dtype of an operand, keeping the leading axis."""
     if grad is None or spec is None:
         return grad
     shape, dtype = spec

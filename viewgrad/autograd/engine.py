@@ -1,14 +1,14 @@
-"""The plain engine, the specification of a backward pass.
+"""The plain engine, which specifies the backward pass.
 
-A node runs when its whole gradient has arrived, and sends a gradient along each of its edges. Gradients that arrive at
-one place are summed. `GraphTask.run`, `propagate`, `gradients` and `deliver` are the whole algorithm; the rest of this
-file is about where a run begins and ends.
+A node runs once its whole gradient has arrived, and sends a gradient along each of its edges. Gradients that arrive at
+the same place are summed. `GraphTask.run`, `propagate`, `gradients` and `deliver` are the whole algorithm; the rest of
+this file handles the start and end of a run.
 
 Nodes run in decreasing order of their creation. Every edge leads to an older node, so no gradient can arrive late.
 
-Nothing is reused here, and no memory is written to that anything else may see, so this engine is easy to trust. The
-default engine, `fast_engine.py`, gives the same gradients at linear cost. Within `autograd.graph.plain_engine()` every
-backward pass is run by this one.
+This engine reuses nothing and never writes to memory that is visible elsewhere, so it is easy to trust. The default
+engine, `fast_engine.py`, computes the same gradients at linear cost. Inside `autograd.graph.plain_engine()` every
+backward pass uses this engine.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from ..tensor.tensor import Tensor, from_array
 from .exec_info import ExecInfo, exec_info
 from .hook_runner import HookedRun, RunHook
 
-# An array or NumPy scalar, a tensor if the run is recorded, or None if nothing has arrived. It depends on the
-# run, so a type checker cannot know it.
+# An array or NumPy scalar; a tensor if the run is recorded; None if nothing has arrived. The type depends on the run,
+# so it cannot be declared.
 Gradient: TypeAlias = Any
-# A node that reads a window; it has its class's own `layout` and `add_to`.
+# a node that reads a window; its class defines `layout` and `add_to`
 ViewNode: TypeAlias = Any
 
 
@@ -64,7 +64,7 @@ class GraphTask(HookedRun):
         self.exec_info: ExecInfo | None = None
         self.captures: dict[tuple[Node, int], Gradient] = {}
         self.captured: set[Node] = set()
-        self.buffers: dict[Any, Any] = {}  # the fast engine keeps a bare gradient for most nodes
+        self.buffers: dict[Any, Any] = {}  # the fast engine stores a bare gradient for most nodes
         self.ready: list[tuple[int, Node]] = []
         self.seen: dict[Node, tuple[Tensor | None, ...]] = {}
         self.watched: dict[RunHook, list[Tensor | None] | None] = {}
@@ -89,7 +89,7 @@ class GraphTask(HookedRun):
 
     def gradients(self, node: Any, grad: Gradient, edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
         """Return the gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
-        if node.kind in (SCATTER, GATHER):  # a view: add the gradient to its window of zeros like its base
+        if node.kind in (SCATTER, GATHER):  # a view: add the gradient to its window of zeros shaped like the base
             zeros = self.zeros(node)
             self.add_to_window(node, zeros, grad)
             if not self.retain:
@@ -116,7 +116,7 @@ class GraphTask(HookedRun):
         self.buffers[node][number] = grad if held is None else held + grad
 
     def zeros(self, node: ViewNode) -> Gradient:
-        """Return zeros like the tensor that the view `node` was taken from."""
+        """Return zeros with the layout of the tensor that the view `node` was taken from."""
         zeros = np.zeros(*node.layout)
         return from_number(zeros) if self.recorded else zeros
 
@@ -130,7 +130,7 @@ class GraphTask(HookedRun):
     # -- start and end of a run ----------------------------------------------------------------------------------------
 
     def restrict(self, roots: Sequence[OptionalEdge], inputs: Sequence[Node | Edge], capture: bool) -> None:
-        """Run only the nodes on paths from `roots` to `inputs`, all of them edges.
+        """Run only the nodes on paths from `roots` to `inputs`, given as edges.
 
         Arguments:
             roots: the start of the run.
@@ -148,7 +148,7 @@ class GraphTask(HookedRun):
         return self.exec_info is None or node in self.exec_info or node in self.captured
 
     def before(self, node: Node, grads: list[Gradient]) -> list[Gradient] | None:
-        """Run the pre-hooks of `node`, and capture requested gradients; return None if the node need not run."""
+        """Run the pre-hooks of `node` and capture requested gradients; return None if the node need not run."""
         hooks = finished_hooks(node)
         if hooks is not None:
             self.run_tensor_hooks(hooks, grads)
@@ -161,7 +161,7 @@ class GraphTask(HookedRun):
         return grads if hooks is None else self.run_prehooks(node, hooks, grads)
 
     def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
-        """Return the gradient captured for `edge`, as a tensor whose memory nothing else holds."""
+        """Return the gradient captured for `edge`, as a tensor whose memory is not shared."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None
@@ -170,7 +170,7 @@ class GraphTask(HookedRun):
     def finish(self) -> None:
         """Accumulate the gradients of the leaves that were reached.
 
-        All other hooks have run when the first leaf accumulates. So an error in one of them leaves every leaf
+        All other hooks have run before the first leaf accumulates, so an error in one of them leaves every leaf
         unchanged.
         """
         reached = {}

@@ -25,7 +25,7 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
     if all(type(edge) is AccumulateGrad for edge in inputs) and not _lead_to_other_leaves(roots, targets):
         return None
     seen = _reachable(roots)
-    # A node can be decided when all that its edges lead to have been: they have smaller numbers.
+    # A node can be decided once all nodes that its edges lead to have been; they have smaller numbers.
     found: ExecInfo = {}
     for node in sorted(seen, key=attrgetter("sequence_nr")):
         edges = node.edges
@@ -49,8 +49,9 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
 def _lead_to_other_leaves(roots: Sequence[Any], targets: set[Node]) -> bool:
     """Return whether `roots` lead to a leaf, or to an input of a transform, that is not a target.
 
-    This is the extra cost of a gradient with respect to all leaves over a backward pass. So nodes of scalar programs
-    are handled first, by their own slots, and reads of elements are skipped: a factor of 2.2 for such a program.
+    This check is the extra cost of a gradient with respect to all leaves compared with a backward pass. Nodes of scalar
+    programs are therefore handled first, through their own slots, and reads of elements are skipped: a factor of 2.2
+    for such a program.
     """
     seen: set[Any] = set()
     stack = list(roots)

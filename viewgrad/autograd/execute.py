@@ -42,8 +42,8 @@ def run_backward(
     mode = current_mode()
     if create_graph and mode & INFERENCE:
         raise InferenceError("create_graph=True cannot record inside inference_mode(); leave it first")
-    # Inside a dual level gradients have tangents, and a tracer must see how they are computed, so they are
-    # tensors there, too.
+    # Inside a dual level gradients have tangents, and a tracer must record how they are computed, so they are tensors
+    # there too.
     recorded = create_graph or bool(mode & (FORWARD | TRACE))
     if len(edges) == 1 and (capture or inputs is None) and not recorded and not mode & OTHER_ENGINE:
         node = node_of(edges[0])
@@ -91,7 +91,7 @@ def _run(
 class plain_engine(ModeSwitch):
     """A context in which backward passes run on the plain engine, without optimizations.
 
-    The gradients are the same up to rounding. Comparing the cost shows why the default engine is linear in the number
+    The gradients are the same up to rounding. Comparing the costs shows that the default engine is linear in the number
     of reads and writes of views.
 
     Example:

@@ -1,7 +1,7 @@
 """The default engine: the plain engine of `engine.py` with optimizations.
 
 Each shortcut is numbered where it is taken, with its reason and its gain. The gain is the time of a backward pass
-without it, divided by the time with it. Measured on
+without it, divided by the time with it, measured on
 
 - C: a chain of 1000 multiplications of 4 numbers (all shortcuts together: 2.4 times as fast as the plain engine),
 - R: 800 rows of 1000 numbers, each read, doubled and written to a table of its own (350 times),
@@ -61,7 +61,7 @@ DEEP: Final = 8  # the depth of nested views from which caching their windows pa
 
 @attrs.frozen
 class AccumulatorWindow:
-    """The window of a view in the accumulator of `root`, which has the layout of `outermost`."""
+    """The window of a view in the accumulator of `root`, whose layout is that of `outermost`."""
 
     root: Node
     outermost: ViewNode
@@ -78,11 +78,11 @@ class AccumulatorWindow:
 
 
 class FastTask(GraphTask):
-    """A run of the engine that takes shortcuts.
+    """A run of the engine that uses the shortcuts.
 
     Attributes:
-        buffers: as in the plain engine, but for a node of one output the gradient itself instead of a list.
-        owned: in a recorded run, the nodes whose buffer was made by the engine and is visible nowhere else.
+        buffers: as in the plain engine, except that a node with one output has the gradient itself instead of a list.
+        owned: in a recorded run, the nodes whose buffer was created by the engine and is not visible elsewhere.
         windows_in_root: for views deep in a chain of views, their windows in the accumulator of the outermost base.
         is_deep: whether the run has followed such a chain before.
     """
@@ -90,7 +90,7 @@ class FastTask(GraphTask):
     __slots__ = ("owned", "windows_in_root", "is_deep")
 
     def __init__(self, *, retain: bool, recorded: bool) -> None:
-        # Repeated here instead of called: a backward pass of one node takes a few microseconds.
+        # Repeated here instead of called: the backward pass of one node takes only a few microseconds.
         self.retain = retain
         self.recorded = recorded
         self.exec_info = None
@@ -155,16 +155,16 @@ class FastTask(GraphTask):
                         self.add_to_base(node, grad, edge)
                     break
                 if kind == ONE:
-                    edges = ()  # there is nothing to omit
+                    edges = ()  # there is nothing to skip
                 elif kind == PAIR and exec_info is None:
-                    edges = (node.edge0, node.edge1)  # (11) without a call of the property `edges`: C 1.05
+                    edges = (node.edge0, node.edge1)  # (11) avoid the property `edges`: C 1.05
                 else:
                     edges = node.edges if exec_info is None else exec_info[node]
                     if kind == GATHER:
                         self._gather(node, grad, edges[0])
                         break
                     if kind == OVERWRITE and edges[0] is not None:
-                        # (3) a write to a part rewrites its gradient in place if nothing else holds it: R 110
+                        # (3) a write to a part modifies its gradient in place if nothing else refers to it: R 110
                         if not plain:
                             if node not in owned:
                                 grad = grad.clone()
@@ -184,7 +184,7 @@ class FastTask(GraphTask):
                 elif len(edges) == 2:  # (4) the usual case, without a loop: C 1.6
                     edge, node = edges
                     g, grad = grads
-                    grads = None  # only `g` and `grad` hold them now
+                    grads = None  # only `g` and `grad` refer to them now
                     if edge is not None and g is not None:
                         if kind == OVERWRITE:
                             self.deliver(edge, g, owned=True)
@@ -209,9 +209,9 @@ class FastTask(GraphTask):
             grad = None
 
     def run_node(self, node: Any) -> None:
-        """Run one node, whose gradient then waits for its turn: `run` without shortcuts (1), (4), (10) and (11).
+        """Run one node, and queue its gradients: `run` without shortcuts (1), (4), (10) and (11).
 
-        A profile times each node by it.
+        Profiles use it to time each node.
         """
         grad = self.buffers.pop(node)
         if node.hooks is not None or node in self.captured:
@@ -248,7 +248,7 @@ class FastTask(GraphTask):
     def _deliver_all(
         self, edges: Sequence[OptionalEdge], grads: Sequence[Gradient], overwritten: bool
     ) -> tuple[OptionalEdge, Gradient]:
-        """Deliver the gradients of a node, except that for the newest node; return that node and its gradient."""
+        """Deliver the gradients of a node except the one for the newest node; return that node and its gradient."""
         node = grad = None
         if overwritten:
             if edges[0] is not None and grads[0] is not None:
@@ -293,12 +293,12 @@ class FastTask(GraphTask):
         elif type(held) is float64 or held.dtype != grad.dtype:  # a scalar's gradient is a number, with a slow dtype
             buffers[edge] = held + grad
         elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
-            np_add(held, grad, held)  # (5) summed in place if nothing else holds the buffer: L 1.1, S 1.3
+            np_add(held, grad, held)  # (5) summed in place if nothing else refers to the buffer: L 1.1, S 1.3
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
         elif 0 in held.strides and held.size > 1 and all(not b for a, b in zip(held.strides, grad.strides) if not a):
-            # (6) both broadcast, as by sums: the distinct elements are summed, and broadcast again. 7 for the sum
-            # of twenty sums of a million numbers
+            # (6) both broadcast, as by sums: the distinct elements are summed, then broadcast. 7 for the sum of twenty
+            # sums of a million numbers
             part = tuple([slice(None) if stride else slice(1) for stride in held.strides])
             buffers[edge] = np.broadcast_to(held[part] + grad[part], held.shape)
         else:
@@ -325,7 +325,7 @@ class FastTask(GraphTask):
             self.add_to_window(node, self._accumulator(edge, node), grad)
 
     def _gather(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Add the gradient of a read by index arrays to the places that it read, and release the arrays."""
+        """Add the gradient of a read by index arrays to the elements that it read, and release the arrays."""
         if node.hooks is not None and node.hooks.after:
             self._scatter_alone(node, grad, edge)
         else:
@@ -334,7 +334,7 @@ class FastTask(GraphTask):
             node.release()
 
     def _scatter_alone(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Add the gradient of a view to a separate accumulator, which hooks may see."""
+        """Scatter the gradient of a view into a separate accumulator, which hooks may see."""
         accumulator = self.zeros(node)
         self.add_to_window(node, accumulator, grad)
         grads = self._after(node, (accumulator,))
@@ -342,9 +342,11 @@ class FastTask(GraphTask):
             self.deliver(edge, grads[0])
 
     def _accumulator(self, edge: ViewNode, node: ViewNode) -> Gradient:
-        """Return a gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
-        # (7) the views that a view was taken from get windows of the outermost one's accumulator, and none of their own
-        # sizes: 280 for S with `x[1:][i]` in place of `x[i]`
+        """Return a gradient for `edge` that may be written to in place; `node` is a view of the forward value of
+        `edge`.
+        """
+        # (7) views of views get windows of the outermost base's accumulator instead of accumulators of their own: 280
+        # for S with `x[1:][i]` in place of `x[i]`
         if self.windows_in_root and edge in self.windows_in_root and edge not in self.buffers:
             window = self._taken_from_root(self.windows_in_root[edge])
             if window is not None:
@@ -362,7 +364,7 @@ class FastTask(GraphTask):
         accumulator = self._owned(edge, inner)
         root = None
         if len(path) > DEEP and not self.recorded:
-            if self.is_deep:  # remembering the windows of a chain followed once does not pay: 1.3 for 50 views
+            if self.is_deep:  # caching the windows of a chain that is followed only once does not pay: 1.3 for 50 views
                 root = (edge, inner, accumulator)
             self.is_deep = True
         while path:
@@ -384,7 +386,7 @@ class FastTask(GraphTask):
         return ndarray(window.shape, held.dtype, held, window.offset, window.strides)
 
     def _owned(self, edge: Node, node: ViewNode) -> Gradient:
-        """Return the gradient held for `edge` alone: zeros if there is none yet, a copy if others hold it too."""
+        """Return the gradient for `edge` in a buffer of its own: zeros if none has arrived, a copy if it is shared."""
         buffers = self.buffers
         held = buffers.get(edge)
         if held is None:
@@ -404,7 +406,7 @@ class FastTask(GraphTask):
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------
 
     def _before(self, node: Node, grad: Gradient) -> Gradient:
-        """Run the pre-hooks of `node`, and capture requested gradients; return None if the node need not run."""
+        """Run the pre-hooks of `node` and capture requested gradients; return None if the node need not run."""
         self.owned.discard(node)  # visible to hooks and captures
         single = node.outputs == 1
         grads = self.before(node, [grad] if single else grad)
@@ -418,11 +420,11 @@ class FastTask(GraphTask):
         return self.run_posthooks(node, node.hooks, (grads,))[0]
 
     def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
-        """Return the gradient captured for `edge`, as a tensor whose memory nothing else holds."""
+        """Return the gradient captured for `edge`, as a tensor whose memory is not shared."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
             return None
-        # (8) no copy if nothing else holds it, as below
+        # (8) no copy if nothing else refers to it, as below
         if self.recorded:
             alone = getrefcount(grad) <= ALONE_IN_BUFFER and grad._view is None and grad._storage is None
             return as_buffered(grad) if alone else grad.clone()
@@ -449,7 +451,7 @@ class FastTask(GraphTask):
             self.finish_hooks(reached)
 
     def accumulate(self, tensor: Tensor, grad: Gradient) -> None:
-        """Add `grad` to the `grad` of `tensor`, which shares memory with nothing else afterwards."""
+        """Add `grad` to the `grad` of `tensor`, whose memory is not shared afterwards."""
         _add_to_grad(tensor, grad, self.recorded, alone=False)
 
 
@@ -458,7 +460,7 @@ def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
     tensor = node.variable
     if tensor is None:
         return
-    # (8) no copy if nothing else holds it: L 1.6
+    # (8) no copy if nothing else refers to it: L 1.6
     if recorded:
         alone = grad._view is None and grad._storage is None and getrefcount(grad) <= ALONE_AS_ARGUMENT
     else:
@@ -492,6 +494,6 @@ def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) ->
             and held._edge is None
             and getrefcount(held._array) <= ALONE_IN_SLOT
         ):
-            np_add(held._array, grad, held._array)  # (9) in place if only the leaf holds it: 1.4 on a million
+            np_add(held._array, grad, held._array)  # (9) in place if only the leaf refers to it: 1.4 on a million
         else:
             tensor._grad = from_array(np.asarray(held._array + grad))

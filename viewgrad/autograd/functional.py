@@ -270,14 +270,14 @@ def _function(func: Function, adopt: bool) -> Function:
 
 
 class Run:
-    """A function that has been run on copies of its inputs.
+    """One run of a function on copies of its inputs.
 
     Arguments:
         func: the function.
         inputs: its arguments.
-        strict: whether independent inputs raise an error.
-        create_graph: whether the results will be differentiated.
-        prepare: a function called with the number of each copy and the copy, before `func` gets it.
+        strict: whether inputs that the outputs do not depend on raise an error.
+        create_graph: whether the results can be differentiated again.
+        prepare: a function called with the number of each copy and the copy, before `func` receives it.
     """
 
     def __init__(
@@ -315,15 +315,15 @@ class Run:
         return self.like_output([self.transform.result(output) for output in self.outputs])
 
     def like_output(self, parts: Sequence[Any]) -> Any:
-        """Return the values for the outputs, in a tuple if the outputs were a tuple."""
+        """Return values for the outputs, as a tuple if the outputs were a tuple."""
         return tuple(parts) if self._several_outputs else parts[0]
 
     def like_inputs(self, parts: Sequence[Any]) -> Any:
-        """Return the values for the inputs, in a tuple if the inputs were a tuple."""
+        """Return values for the inputs, as a tuple if the inputs were a tuple."""
         return tuple(parts) if self._several_inputs else parts[0]
 
     def gradient(self) -> list[Tensor]:
-        """Return the gradient of the only output, to be differentiated."""
+        """Return the gradient of the only output, recorded so that it can be differentiated."""
         number = the_real_number(self.outputs, "a gradient", ADVICE)
         if self._strict:
             self.require_all_reached([number], "the output")
@@ -335,7 +335,7 @@ class Run:
         return self.transform.materialized(found)
 
     def products(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor], what: str) -> list[Tensor]:
-        """Return vectors times the derivative of `outputs`; `what` names these in messages."""
+        """Return the products of vectors with the derivative of `outputs`; `what` is their name in messages."""
         if self._strict:
             self.require_all_reached(outputs, what)
         strictly = self._strict and self._create_graph
@@ -352,7 +352,7 @@ class Run:
             raise UnusedInputError(f"{what} does not depend on input {min(missing)} (strict=True)")
 
     def require_dependent(self, derivatives: Sequence[Tensor]) -> None:
-        """Raise for constant derivatives, which cannot be differentiated again."""
+        """Raise if a derivative is constant and cannot be differentiated again."""
         for i, derivative in enumerate(derivatives):
             if not self.transform.reached([derivative]):
                 raise UnusedInputError(
@@ -374,7 +374,7 @@ def _as_tuple(value: Any, what: str) -> tuple[Tensor, ...]:
 
 
 def _vectors(v: Any, tensors: Sequence[Tensor], what: str) -> list[Tensor]:
-    """Return the vector supplied for tensors, as tensors; ones if it may be omitted."""
+    """Return the supplied vectors as tensors; ones if they may be omitted."""
     if v is None:
         if len(tensors) != 1 or tensors[0].size != 1:
             raise DifferentiabilityError(f"v can be omitted only if {what} is a single element")

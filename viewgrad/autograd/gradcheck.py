@@ -1,11 +1,11 @@
 """`gradcheck` and `gradgradcheck`: comparison of gradients with finite differences.
 
-Complex numbers are treated as pairs of real ones. The gradient `g` of a real `L` with respect to a complex `z = x + iy`
-is dL/dx + i dL/dy. So dL is the real part of conj(g) dz. A gradient `v` given for a complex output `w` stands for the
-real function Re(conj(v) w). Real and imaginary parts of every output are checked against those of every input. This
-covers C to R, R to C and C to C.
+Complex numbers are treated as pairs of real numbers. The gradient `g` of a real `L` with respect to a complex `z = x +
+iy` is dL/dx + i dL/dy, so dL is the real part of conj(g) dz. A gradient `v` of a complex output `w` stands for the real
+function Re(conj(v) w). Real and imaginary parts of every output are checked against those of every input, which covers
+functions from C to R, R to C and C to C.
 
-The file is long because every way in which a check can fail has its own message.
+The file is long because each way in which a check can fail has its own message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .api import grad
 from .modes.forward_ad import dual_level, make_dual, unpack_dual
 
 Array = np.ndarray[Any, Any]
-SEED: Final = 20240229  # seed of the random directions: a failure must recur in the next run
+SEED: Final = 20240229  # the seed of the random directions, so that failures are reproducible
 
 
 @in_own_context
@@ -204,7 +204,7 @@ class Program:
 
     Arguments:
         fn: the function.
-        arguments: all its arguments.
+        arguments: all of its arguments.
         positions: the positions of the differentiated arguments.
     """
 
@@ -214,7 +214,7 @@ class Program:
 
     @classmethod
     def of(cls, fn: Callable[..., Any], inputs: Any, eps: float) -> Program:
-        """Return the program, after verifying that it can be checked."""
+        """Return the program after verifying that it can be checked."""
         arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         positions = tuple(k for k, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad)
         if not positions:
@@ -238,7 +238,9 @@ class Program:
     def run(
         self, number: int | None = None, array: Array | None = None, tangent: Array | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the leaves and outputs of a run on fresh clones, with a given array, or tangent, for leaf `number`."""
+        """Run the function on fresh clones, with a given array or tangent for leaf `number`; return the leaves and
+        outputs.
+        """
         leaves: list[Tensor] = []
         handed = list(self.arguments)
         with enable_grad():
@@ -257,7 +259,7 @@ class Program:
 
 
 def _differentiable(results: Any) -> list[Tensor]:
-    """Return the outputs of a function that can have a gradient."""
+    """Return the differentiable outputs of a function."""
     listed = results if isinstance(results, (tuple, list)) else (results,)
     return [result for result in listed if isinstance(result, Tensor) and result.dtype.kind in "fc"]
 
@@ -266,7 +268,7 @@ def _differentiable(results: Any) -> list[Tensor]:
 
 
 def _components(array: Array) -> Array:
-    """Return the elements in row order as real numbers; of complex ones the two parts, one after the other."""
+    """Return the elements in row order as real numbers; a complex element yields its real and imaginary part."""
     flat = np.array(array, order="C").reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
@@ -280,7 +282,7 @@ def _basis(array: Array, component: int) -> Array:
 
 
 def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list[Array]]:
-    """Return for each leaf and each output the matrix of derivatives, a row for each component of the leaf."""
+    """Return the matrix of derivatives for each leaf and output, with a row for each component of the leaf."""
     jacobians = []
     for number, position in enumerate(program.positions):
         array = program.arguments[position]._array
@@ -306,7 +308,7 @@ def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list
 
 
 def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]]:
-    """Return the same matrices computed in forward mode; None if no output has a tangent."""
+    """Return the same matrices computed in forward mode, or None if no output has a tangent."""
     jacobians: list[list[Array | None]] = []
     for number, position in enumerate(program.positions):
         array = program.arguments[position]._array
@@ -326,7 +328,8 @@ def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]
 
 
 def _tangents(program: Program, outputs: list[Tensor], number: int, tangent: Array) -> list[Array | None]:
-    """Return the components of the tangents of all outputs for a tangent of leaf `number`; None if there are none."""
+    """Return the components of the tangents of all outputs for one tangent of leaf `number`, or None if there are none.
+    """
     with dual_level():
         _, found = program.run(number, program.arguments[program.positions[number]]._array, tangent=tangent)
         tangents = [unpack_dual(output).tangent for output in found]
@@ -350,7 +353,8 @@ def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: A
 
 
 def _analytical(leaves: list[Tensor], outputs: list[Tensor]) -> list[list[Array | None]]:
-    """Return for each output and each leaf the matrix from backward passes, by columns; None for no gradient."""
+    """Return the matrix for each output and leaf, computed by columns in backward passes; None if there is no gradient.
+    """
     jacobians: list[list[Array | None]] = []
     for output in outputs:
         columns: list[list[Array | None]] = [[] for _ in leaves]
@@ -372,7 +376,7 @@ def _analytical(leaves: list[Tensor], outputs: list[Tensor]) -> list[list[Array 
 def _gradients(
     outputs: Sequence[Tensor], leaves: list[Tensor], starts: Sequence[Any], **options: Any
 ) -> list[Array | None]:
-    """Return the gradients for each leaf, checked for shape and dtype."""
+    """Return the gradients for each leaf after checking their shapes and dtypes."""
     options.setdefault("retain_graph", True)
     grads = grad(outputs, leaves, [_as_tensor(start) for start in starts], allow_unused=True, **options)
     for k, (leaf, gradient) in enumerate(zip(leaves, grads, strict=True)):
@@ -407,7 +411,7 @@ def _compare(pair: Pair, numerical: Array, analytical: Array | None, who: str, a
     found = np.zeros_like(numerical) if analytical is None else analytical
     tolerance = atol + rtol * np.abs(numerical)
     difference = np.abs(numerical - found)
-    wrong = ~(difference <= tolerance)  # negated, so that NaN is wrong
+    wrong = ~(difference <= tolerance)  # negated, so that NaN fails
     if not wrong.any():
         return
     excess = np.where(np.isnan(difference), np.inf, difference / np.maximum(tolerance, np.finfo(float).tiny))
@@ -483,14 +487,14 @@ def _check_runs_agree(
 def _rounding(
     leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float, atol: float, rtol: float
 ) -> tuple[float, float]:
-    """Return the tolerances of rounding, for comparisons without differences, however loose the given ones are."""
+    """Return tolerances for rounding errors alone, regardless of the tolerances passed by the user."""
     eps = max(float(np.finfo(tensor.dtype).eps) for tensor in (*leaves, *outputs))
     tight = eps**0.6  # 4e-10 in double precision, 7e-5 in single precision
     return nondet_tol + min(atol, tight), min(rtol, tight)
 
 
 def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol: float) -> None:
-    """Check that a backward pass is linear in its gradients."""
+    """Check that the backward pass is linear in its gradients."""
     generator = np.random.default_rng(SEED)
     for j, output in enumerate(outputs):
         if not output.requires_grad:
@@ -515,7 +519,7 @@ def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol
 def _check_linear_tangents(
     program: Program, outputs: list[Tensor], number: int, row: list[Array | None], atol: float, rtol: float
 ) -> None:
-    """Check that forward mode is linear in the tangent: compare with tangents along the components."""
+    """Check that forward mode is linear: compare with the tangents along single components."""
     position = program.positions[number]
     tangent = -1.75 * _direction(program.arguments[position], np.random.default_rng(SEED))
     tangent = tangent.astype(program.arguments[position].dtype)
@@ -532,7 +536,7 @@ def _check_linear_tangents(
 
 
 def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float) -> None:
-    """Compare a run that releases saved values, the last over this graph, with one that keeps them."""
+    """Compare a run that releases saved values, the last over this graph, with one that retains them."""
     generator = np.random.default_rng(SEED)
     reached = [output for output in outputs if output.requires_grad]
     if not reached:
@@ -547,7 +551,7 @@ def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: floa
 def _check_recorded(
     leaves: list[Tensor], outputs: list[Tensor], starts: list[Tensor], nondet_tol: float
 ) -> None:
-    """Compare the gradients of a recorded run with those of a plain one."""
+    """Compare the gradients of a recorded run with those of an ordinary one."""
     pairs = [(output, start) for output, start in zip(outputs, starts, strict=True) if output.requires_grad]
     if not pairs:
         return
@@ -571,7 +575,7 @@ def _must_agree(
 
 
 def _alike(one: Array | None, other: Array | None, tolerance: float) -> bool:
-    """Return whether two gradients are equal up to `tolerance`; None counts as zeros."""
+    """Return whether two gradients are equal up to `tolerance`, with None treated as zeros."""
     if one is None or other is None:
         rest = one if other is None else other
         return rest is None or bool((np.abs(rest) <= tolerance).all())

@@ -1,4 +1,4 @@
-"""The hooks of one run of the engine: called with gradients, which they may replace.
+"""The hooks of one run of the engine, which receive gradients and may replace them.
 
 See Note [Order of hooks] in docs/notes/engine.md.
 """
@@ -23,8 +23,8 @@ class HookedRun:
 
     Attributes:
         recorded: whether the run itself is recorded, with tensors for gradients instead of arrays.
-        seen: the gradients of nodes with hooks that run afterwards.
-        watched: the gradients so far of hooks that wait for several; None if they no longer wait.
+        seen: the gradients of nodes whose hooks run after the node.
+        watched: for each hook that waits for several gradients, those that have arrived; None if it no longer waits.
     """
 
     __slots__ = ("recorded", "seen", "watched")
@@ -34,8 +34,7 @@ class HookedRun:
     watched: dict[RunHook, list[Tensor | None] | None]
 
     def run_tensor_hooks(self, hooks: NodeHooks, grads: list[Any]) -> None:
-        """Call the hooks of a node's outputs, which may replace gradients in `grads`; then set retained grads.
-        """
+        """Call the hooks of a node's outputs, which may replace gradients in `grads`, then set retained gradients."""
         for number in {**hooks.tensor, **hooks.retained}:
             if grads[number] is not None:
                 grads[number] = self._through_tensor_hooks(hooks, number, grads[number])
@@ -57,7 +56,7 @@ class HookedRun:
         return grad
 
     def run_prehooks(self, node: Node, hooks: NodeHooks, grads: list[Any]) -> list[Any] | None:
-        """Return the gradients of `node` after its pre-hooks; None if none of them is left."""
+        """Return the gradients of `node` after its pre-hooks, or None if all of them are None."""
         for prehook in tuple(hooks.before.values()):
             shown = tuple(self._show(g) for g in grads)
             grads = self._replaced(prehook, prehook(shown), shown, grads, node)
@@ -68,7 +67,7 @@ class HookedRun:
         return grads
 
     def run_posthooks(self, node: Node, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the gradients that `node` has computed after its post-hooks. The list belongs to the run."""
+        """Return the computed gradients of `node` after its post-hooks; the list belongs to the run."""
         outputs = tuple(self._show(g) for g in self.seen.pop(node))
         for hook in tuple(hooks.after.values()):
             shown = tuple(self._show(g) for g in grads)
@@ -93,7 +92,7 @@ class HookedRun:
                 run_hook.finished(grads)
 
     def accumulate(self, tensor: Tensor, grad: Any) -> None:
-        """Add `grad` to the `grad` of `tensor`, which shares memory with nothing else afterwards."""
+        """Add `grad` to the `grad` of `tensor`, whose memory is not shared afterwards."""
         with accumulating:
             held = held_grad(tensor)
             if self.recorded:
@@ -104,7 +103,9 @@ class HookedRun:
                 tensor._grad = from_array(np.asarray(held._array + grad))
 
     def _show(self, grad: Any) -> Tensor | None:
-        """Return a gradient as a tensor for a hook, which may write to it: no other gradient shares its memory."""
+        """Return a gradient as a tensor for a hook, which may write to it; its memory is not shared with other
+        gradients.
+        """
         if grad is None:
             return None
         return grad.clone() if self.recorded else from_array(np.array(grad))
@@ -112,7 +113,7 @@ class HookedRun:
     def _replaced(
         self, hook: Callable[..., Any], returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
     ) -> list[Any]:
-        """Return the gradients after a hook, which may return new ones or modify those it was shown."""
+        """Return the gradients after a hook, which may return new ones or modify its arguments."""
         if returned is None:
             returned = shown
         elif not isinstance(returned, tuple | list):
@@ -135,22 +136,22 @@ class HookedRun:
                     f"{hook_name(hook)} returned a gradient of shape {new.shape} and dtype {new.dtype} in place of "
                     f"one of shape {old.shape} and dtype {old.dtype}"
                 )
-            else:  # a copy, since the hook may have kept it, and may write to it later
+            else:  # a copy, since the hook may keep a reference and write to it later
                 results.append(new.clone() if self.recorded else np.array(new._array))
         return results
 
 
 class RunHook:
-    """A tensor hook that receives the run of a gradient, and is notified of its end; see `HookedRun.watched`."""
+    """A tensor hook that also receives the run and is notified of its end; see `HookedRun.watched`."""
 
     __slots__ = ()
 
     def arrived(self, run: HookedRun, grad: Any) -> None:
-        """Receive each gradient, which it cannot replace."""
+        """Receive a gradient; the hook cannot replace it."""
         raise NotImplementedError
 
     def finished(self, grads: list[Tensor | None]) -> None:
-        """Handle the end of a run, given the hook's entry in `run.watched`, unless that is None."""
+        """Handle the end of a run, given the hook's entry in `run.watched`, which must not be None."""
         raise NotImplementedError
 
 

@@ -1,8 +1,8 @@
 """Hooks on tensors: functions that receive, and may replace, the gradient of a value.
 
-A hook belongs to the *value* that the tensor had when it was registered; after an in-place write it still receives the
-gradient of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [Order of hooks] in
-docs/notes/engine.md.
+A hook belongs to the *value* that the tensor had when the hook was registered; after an in-place write it still
+receives the gradient of the old value. `retain_grad` belongs to the tensor and follows its writes. See Note [Order of
+hooks] in docs/notes/engine.md.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     Hooks run in the order of their registration; each receives the result of the previous one.
 
     Arguments:
-        hook: takes the gradient, and returns a replacement of the same shape and dtype, or None.
+        hook: a function that receives the gradient and returns a replacement of the same shape and dtype, or None.
 
     Returns:
-        A handle, whose `remove()` takes the hook away again.
+        A handle whose `remove()` removes the hook.
 
     Raises:
         DifferentiabilityError: for a tensor that does not require grad.
@@ -49,14 +49,14 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     """Call `hook(tensor)` whenever a backward pass has added to this leaf's `grad`.
 
     Arguments:
-        hook: takes the leaf itself, whose `grad` it may use, change or set to None.
+        hook: a function that receives the leaf; it may use, modify or reset the leaf's `grad`.
 
     Returns:
-        A handle, whose `remove()` takes the hook away again.
+        A handle whose `remove()` removes the hook.
 
     Raises:
         HookError: for a tensor that is not a leaf.
-        DifferentiabilityError: for one that does not require grad.
+        DifferentiabilityError: for a tensor that does not require grad.
 
     Example:
         >>> import viewgrad as vg
@@ -78,8 +78,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 def retain_grad(self: Tensor) -> None:
     """Accumulate gradients in this tensor's `grad`, although it is not a leaf.
 
-    It is the gradient of the tensor's value at the time of the pass. The tensor, or its base, may be written to before
-    that.
+    The gradient is that of the tensor's value at the time of the pass; the tensor or its base may be written to before
+    then.
 
     Raises:
         DifferentiabilityError: for a tensor that does not require grad.

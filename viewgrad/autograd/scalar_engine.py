@@ -1,8 +1,9 @@
 """The loop of a backward pass over scalars: arithmetic, reads and writes of single elements.
 
-It does what `FastTask.run` does, in first-order runs and for these nodes only; at any other node it returns. It is fast
-because each branch handles objects of one class, for which the interpreter caches the positions of slots. Gains are
-times of the backward pass without a shortcut, divided by those with it, for soft-DTW cell by cell.
+It is equivalent to `FastTask.run` in first-order runs, but handles these nodes only; at any other node it returns. It
+is fast because each branch handles objects of a single class, for which the interpreter caches the positions of slots.
+Gains are the time of the backward pass without a shortcut, divided by the time with it, for soft-DTW computed element
+by element.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ from ..views.view_nodes import ElementBackward
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 ZERO: Final = np.float64(0.0)
-EARNED: Final = 4  # the number of elements, per write, of an array that is converted to a list or back
+EARNED: Final = 4  # the number of elements per write of an array that is converted to a list or back
 
 
 def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C901 - see the first lines
-    """Run `node` and the following nodes, as long as they are on scalars, or copies into parts of arrays.
+    """Run `node` and the following nodes as long as they are scalar operations, or copies into parts of arrays.
 
     Arguments:
-        task: the run, which is not recorded, and captures the gradients of leaves only.
-        node: a node that was taken out of the heap; None for the newest one in it.
+        task: the run, which must not be recorded and may capture gradients of leaves only.
+        node: a node taken from the heap; None for the newest one in it.
         grad: its gradient, a number.
 
     Returns:
-        The first node that is not on scalars, with its whole gradient; None twice if no node is left.
+        The first node that is not a scalar operation, and its whole gradient; `(None, None)` if no node is left.
     """
     buffers = task.buffers
     ready = task.ready
@@ -57,16 +58,16 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
     kind: Any = type(node)
     form: Any
     second: Any = None
-    # A node of numbers that is newer than all in the heap waits here with its gradient: 1.07 for the
-    # forecast of examples/co2_forecast.py.
+    # A scalar node newer than all in the heap waits here with its gradient: 1.07 for the forecast of
+    # examples/co2_forecast.py.
     next_node: Any = None
     next_grad: Any = None
-    newest = -ready[0][0] if ready else 0  # the number of the newest node that waits
-    # The gradient of a one-dimensional array is a list while many of its elements are accessed: 1.1 for the
+    newest = -ready[0][0] if ready else 0  # the number of the newest waiting node
+    # The gradient of a one-dimensional array is stored as a list while many of its elements are accessed: 1.1 for the
     # forecast. Writes earn credit for it, so conversions to lists and back never take longer than the writes.
     listed = False
     credit = enough = 0
-    # A caller that reads the count of `held` has just taken it from `buffers`; other callers find None.
+    # A caller that compares the reference count of `held` has just taken it from `buffers`; other callers pass None.
     held: Any = None
     while True:
         if kind is ScalarOfTwo:
@@ -81,7 +82,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
             if form == PRODUCT:
                 number = node.saved_other
                 if number is RELEASED:
-                    break  # continue to where the error is raised
+                    break  # continue to the place where the error is raised
                 if other is not None:
                     second = grad * node.saved_self
                 if edge is not None:
@@ -122,7 +123,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                 if kind is tuple:
                     edge, grad = _through(task, node, False, edge, grad)
                     kind = type(edge)
-                # Continue with the newer of the two nodes; the other one waits, or, if it is a read, adds its gradient.
+                # Continue with the newer of the two nodes. The other one waits or, if it is a read, adds its gradient.
                 if edge is None or (
                     other is not None
                     and beside is not ElementBackward
@@ -134,9 +135,8 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                     kind, beside = beside, kind
                 else:
                     node = edge
-                # A read adds to the gradient collected for its base, if there is one, without waiting for its
-                # turn: other contributions are added later. Half of the nodes never enter the heap:
-                # 1.2
+                # A read adds to the gradient accumulated for its base, if any, without waiting for its turn; other
+                # contributions are added later. Half of the nodes never enter the heap: 1.2
                 if beside is ElementBackward and other.hooks is None:
                     held = buffers.get(other.edge)
                     form = type(held)
@@ -241,7 +241,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                     second = None if other is None else held.copy()
                     if edge is not None:
                         held.fill(0.0)
-                    held = None  # it must not hold the gradient any longer
+                    held = None  # drop this reference to the gradient
                 else:
                     if edge is not None:
                         grad[node.index] = 0.0
@@ -340,7 +340,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
 def _deliver(
     task: Any, listed: bool, next_node: Any, next_grad: Any, edge: Any, grad: Any, owned: bool = False
 ) -> int:
-    """Deliver a gradient as the engine does for nodes of any kind; return the number of the newest node that waits."""
+    """Deliver a gradient as the engine does for any node; return the number of the newest waiting node."""
     _return_to_engine(task, listed, next_node, next_grad)
     task.deliver(edge, grad, owned)
     return -task.ready[0][0] if task.ready else 0
@@ -356,7 +356,7 @@ def _return_to_engine(task: Any, listed: bool, next_node: Any, next_grad: Any) -
 
 
 def _as_arrays(buffers: Any) -> None:
-    """Make arrays again of the gradients that are lists."""
+    """Convert the gradients that are lists back to arrays."""
     for node, held in buffers.items():
         if type(held) is list and node.outputs == 1:
             buffers[node] = np.array(held)
@@ -365,7 +365,7 @@ def _as_arrays(buffers: Any) -> None:
 def _through(task: Any, node: Any, second: bool, taken: Any, grad: Any) -> tuple[Any, Any]:
     """Return the destination of an edge behind merged nodes, and the gradient that arrives there.
 
-    It is None if the last of them is a read, which has added its gradient.
+    The destination is None if the last merged node is a read, which has added its gradient.
 
     Arguments:
         task: the run.

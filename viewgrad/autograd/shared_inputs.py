@@ -1,8 +1,8 @@
-"""Inputs of a transform that share memory: the function gets separate copies, and may not write to them.
+"""Inputs of a transform that share memory: the function receives separate copies and may not write to them.
 
 NumPy runs `f(a, a)` with one array, so a write through one argument changes the other. A transform copies each
-argument, and a derivative with respect to one of them takes the others for constant. Both give the same values unless
-the function writes.
+argument, and a derivative with respect to one of them treats the others as constants. Both compute the same values
+unless the function writes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
-# The copies of inputs with shared memory that the enclosing transforms have made.
+# The copies of inputs with shared memory made by the enclosing transforms.
 _SHARING: Final[ContextVar[tuple[Any, ...]]] = ContextVar("viewgrad_sharing", default=())
 
 
 class Inputs:
-    """The inputs of one run of a function that is transformed, with their copies."""
+    """The inputs of one run of a transformed function, with their copies."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[Any, Any]] = []
@@ -37,13 +37,13 @@ class Inputs:
         self._pairs = []
 
     def add(self, source: Any, copy: Any) -> None:
-        """Add an input of any type, and its replacement for the function."""
+        """Add an input of any type, and the value that replaces it in the call of the function."""
         if isinstance(source, (Tensor, np.ndarray)) and source.ndim:
             self._pairs.append((source, copy))
 
     @contextmanager
     def kept_separate(self) -> Iterator[None]:
-        """Run the function.
+        """Run the function on separate copies.
 
         Raises:
             OverlappingWriteError: if it has written to a copy of an input that shares memory with another input.
@@ -72,7 +72,7 @@ class Inputs:
 
 
 def _sharing(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return the pairs whose inputs share memory with others."""
+    """Return the pairs whose inputs share memory with other inputs."""
     groups = defaultdict(list)
     for source, copy in pairs:
         array = source._array if isinstance(source, Tensor) else source

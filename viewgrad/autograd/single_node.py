@@ -1,6 +1,6 @@
-"""Backward passes over a single node whose gradients all go to leaves: run without the engine.
+"""Backward passes over a single node whose gradients all go to leaves, run without the engine.
 
-A compiled program is one node, and the engine would take as long as a small program itself.
+A call of a compiled program is one node, and the engine would take as long as a small program itself.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..tensor.tensor import from_array
 from .fast_engine import accumulate_alone
 
 Array = np.ndarray[Any, Any]
-MISSED: Final = object()  # returned if a pass needs the engine
+MISSED: Final = object()  # returned if the pass needs the engine
 
 
 def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | None, retain: bool) -> Any:
-    """Return the gradients of a pass from one step to leaves; `MISSED` if the engine is needed.
+    """Return the gradients of a pass from one node to leaves, or `MISSED` if the engine is needed.
 
     Arguments:
         edge: the edge at which to start.

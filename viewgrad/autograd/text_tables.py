@@ -10,7 +10,7 @@ from typing import Any, Final
 from ..tensor.creation_sites import Line
 
 UNKNOWN_LINE: Final = "(line not noted)"
-LONGEST: Final = 60  # characters of a line of source that are shown
+LONGEST: Final = 60  # the number of characters shown of a source line
 
 
 def line_text(line: Line | None) -> str:
@@ -24,12 +24,12 @@ def line_text(line: Line | None) -> str:
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[Any]], last: Sequence[Any], limit: int) -> str:
-    """Return a table whose last column is aligned to the left, and all others to the right.
+    """Return a table whose last column is left-aligned and whose other columns are right-aligned.
 
     Arguments:
         head: the headings of the columns.
         rows: the rows, of which the first `limit` are shown.
-        last: one more row, for the totals.
+        last: a final row with the totals.
         limit: the number of rows to show.
     """
     shown = [tuple(map(str, row)) for row in (head, *rows[:limit], last)]

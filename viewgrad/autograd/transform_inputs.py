@@ -1,8 +1,8 @@
-"""Primals: the copies of its inputs that a transform passes to a function, and the derivatives with respect to them.
+"""Primals: the copies of its inputs that a transform passes to a function, and derivatives with respect to them.
 
 A transform (`func.grad`, `autograd.functional.jacobian`, ...) runs a function once, recorded, on primals, which the
-function may write to. The results are detached from the primals, but not from histories outside: those of inputs, of
-tensors that the function captures, or of another transform around this one. So the results can be differentiated again.
+function may write to. The results are detached from the primals, but not from outside histories: those of inputs, of
+captured tensors, and of an enclosing transform. The results can therefore be differentiated again.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from .shared_inputs import Inputs
 
 Array = np.ndarray[Any, Any]
 FEWEST_ROWS: Final = 4  # rows of a Jacobian; fewer are not computed together
-ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients need more memory
-ROUNDING: Final = 0.5  # the power of the machine epsilon below which a part counts as zero
+ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients increase the memory needed
+ROUNDING: Final = 0.5  # parts below this power of the machine epsilon count as zero
 
 
 class PrimalBackward(Node):
     """The node of the copy of an input that a transform passes to a function, at which its gradient is captured.
 
     Attributes:
-        over: whether the function has returned; from then on, it is a dead end unless it has an edge.
+        over: whether the function has returned; from then on the node ends the search unless it has an edge.
     """
 
     __slots__ = ("edge", "over")
@@ -68,16 +68,16 @@ class PrimalBackward(Node):
 
 
 class Transform:
-    """One run of a function that is differentiated: `with transform:` around the call.
+    """One run of a differentiated function: `with transform:` around the call.
 
     Arguments:
-        after: the other transform, if the function is derived from its results.
+        after: the other transform, if its results determine this function.
         kind: the rules for values that escape from tensors; see tensor/escapes.py.
 
     Attributes:
-        primals: the nodes of the primals, in the order in which they were made.
-        arrays: their values.
-        inputs: the sources of these and other copies, recorded before the function runs.
+        primals: the nodes of the primals, in order of creation.
+        arrays: the values of the primals.
+        inputs: the sources of these and other copies, stored before the function runs.
     """
 
     def __init__(self, after: Transform | None = None, kind: int = DIFFERENTIATED) -> None:
@@ -91,7 +91,7 @@ class Transform:
 
     @contextmanager
     def runs(self) -> Iterator[None]:
-        """Run the function in any mode."""
+        """A context in which the function runs: escaping values and writes to shared inputs are checked."""
         with within_transform(self._kind), self.inputs.kept_separate():
             yield
 
@@ -121,13 +121,13 @@ class Transform:
         return out
 
     def copy(self, tensor: Tensor) -> Tensor:
-        """Return a copy of an input that is not differentiated: an array that may be written to, or a scalar."""
+        """Return a copy of an input that is not differentiated: a writable array, or a scalar."""
         with ModeSwitch(off=INFERENCE):
             return copy_of(tensor)
 
     @contextmanager
     def separated(self) -> Iterator[None]:
-        """Take the primals for leaves: a run that also asks for other histories does not go on past the primals."""
+        """Treat the primals as leaves, so that a run that also requests other histories does not continue past them."""
         edges = [node.edge for node in self.primals]
         try:
             for node in self.primals:
@@ -146,7 +146,7 @@ class Transform:
             outputs: tensors that the function returned.
             cotangents: the gradient for each of them.
             retain: whether another run follows.
-            record: whether to record the run in any case; the gradients then keep their whole history.
+            record: whether to always record the run; the gradients then keep their whole history.
         """
         edges: list[Node | Edge] = []
         starts: list[Tensor] = []
@@ -175,20 +175,20 @@ class Transform:
         return [from_new_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 
     def _recorded(self, edges: list[OptionalEdge]) -> bool:
-        """Return whether the gradients of the tensors behind these edges may have to be differentiated again."""
+        """Return whether the gradients of the tensors behind these edges may be differentiated again."""
         mode = current_mode()
         # A tangent may have a history of its own.
         return bool(mode & GRAD) and (bool(mode & FORWARD) or self._leads_outside(edges))
 
     def reached(self, tensors: Iterable[Tensor]) -> set[int]:
-        """Return the numbers of the primals to which the history of any of these tensors leads."""
+        """Return the numbers of the primals that the history of any of these tensors leads to."""
         numbers = {node: number for number, node in enumerate(self.primals)}
         return {numbers[node] for node in self._histories(map(current_edge, tensors)) if node in numbers}
 
     def graph(self, edges: Iterable[OptionalEdge]) -> tuple[list[Node], list[Node | Edge]]:
-        """Return the nodes of the run that `edges` lead to, and the edges that lead from there to histories outside.
+        """Return the nodes of the run reachable from `edges`, and the edges from there to outside histories.
 
-        Both come in an order that depends on the run alone.
+        The order of both depends on the run alone.
         """
         primals, nodes = set(self.primals), dict[Node, None]()
         outside: dict[tuple[Node, int], Node | Edge] = {}
@@ -214,7 +214,7 @@ class Transform:
         return False
 
     def _histories(self, edges: Iterable[OptionalEdge]) -> Iterator[Node]:
-        """Yield the nodes reachable from edges, as far as nodes of this run; older nodes end the search."""
+        """Yield the nodes of this run that are reachable from edges; the search ends at older nodes."""
         stack = [node_of(edge) for edge in edges if edge is not None]
         seen = set(stack)
         while stack:
@@ -250,7 +250,8 @@ class Transform:
     # -- matrices of derivatives ---------------------------------------------------------------------------------------
 
     def jacobian(self, output: Tensor, record: bool = False) -> list[Tensor]:
-        """Return for each primal the derivative of `output`, of shape `(*output.shape, *primal.shape)`, by rows.
+        """Return the derivative of `output` with respect to each primal, of shape `(*output.shape, *primal.shape)`, by
+        rows.
 
         `record` is as for `gradients`.
         """
@@ -266,8 +267,7 @@ class Transform:
         return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
 
     def may_run_at_once(self, output: Tensor) -> bool:
-        """Return whether the history of an output allows many gradients at once: the library's operators without hooks.
-        """
+        """Return whether the history of an output allows batched gradients: library operators only, without hooks."""
         edge = current_edge(output)
         if edge is None:
             return True
@@ -276,7 +276,7 @@ class Transform:
         return known and not outside and pays_off(edge)
 
     def rows_at_once(self, output: Tensor) -> list[Tensor] | None:
-        """Return the result of `jacobian` if all rows, even few, can be computed at once; None otherwise."""
+        """Return the result of `jacobian` if all rows can be computed at once, however few; None otherwise."""
         rows: list[list[Tensor]] = [[] for _ in self.primals]
         if current_edge(output) is None:
             shapes = [(*output.shape, *array.shape) for array in self.arrays]
@@ -287,7 +287,7 @@ class Transform:
         return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
 
     def _rows_at_once(self, output: Tensor, rows: list[list[Tensor]], fewest: int | None = None) -> bool:
-        """Append the rows for each primal, by passes for some rows at once; return whether that can be done."""
+        """Append the rows for each primal from passes over blocks of rows; return whether that is possible."""
         edge, size = current_edge(output), output.size
         least = FEWEST_ROWS if fewest is None else fewest
         if edge is None or size < least or output.dtype.kind != "f" or not pays_off(edge):
@@ -311,7 +311,7 @@ class Transform:
 
 
 def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
-    """Return the derivative of `output`, from the gradients for the directions of `one_hot(output)`."""
+    """Return the derivative of `output` from the gradients in the directions of `one_hot(output)`."""
     shape = (*output.shape, *array.shape)
     if output.dtype.kind != "c":
         return _concatenate(rows, shape, array.dtype)
@@ -325,7 +325,7 @@ def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
 
 
 def one_hot(array: Array) -> Iterator[Tensor]:
-    """Yield the directions along each element of an array; for complex elements first along 1, then along i."""
+    """Yield the unit directions of each element of an array; for complex elements, along 1 and then along i."""
     for place in np.ndindex(*array.shape):
         for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
             direction = np.zeros(array.shape, array.dtype)
@@ -334,7 +334,7 @@ def one_hot(array: Array) -> Iterator[Tensor]:
 
 
 def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
-    """Return the derivative of `output`, of shape `(*output.shape, *array.shape)`.
+    """Return the derivative of `output`, of shape `(*output.shape, *array.shape)`, from its columns.
 
     Arguments:
         columns: the tangents of the output in the directions of `one_hot(array)`.
@@ -353,7 +353,7 @@ def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Ten
 
 
 def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
-    """Join rows or columns to one tensor."""
+    """Concatenate rows or columns into one tensor."""
     if not parts:
         return from_new_array(np.zeros(shape, dtype))
     if current_mode() & (FORWARD | TRACE) or any(part._edge is not None for part in parts):
@@ -363,7 +363,9 @@ def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtyp
 
 
 def _require_holomorphic(along_real: Tensor, along_imaginary: Tensor) -> None:
-    """Refuse a complex derivative that does not exist, given those along 1 and along i (or of cotangents 1 and i)."""
+    """Refuse a complex derivative that does not exist, given the derivatives along 1 and along i (or for cotangents 1
+    and i).
+    """
     a, b = along_real._array, along_imaginary._array
     tolerance = np.finfo(a.dtype).eps ** ROUNDING * max(np.abs(a).max(initial=0), np.abs(b).max(initial=0))
     if not (np.abs(a + 1j * b) <= 2 * tolerance).all():
@@ -374,7 +376,7 @@ def _require_holomorphic(along_real: Tensor, along_imaginary: Tensor) -> None:
 
 
 def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
-    """Return a gradient or tangent that was supplied for `like`, as a tensor of its shape and dtype.
+    """Return a gradient or tangent supplied for `like`, as a tensor of its shape and dtype.
 
     Raises:
         GradientMismatchError: if it has a different shape, or a dtype that cannot be converted.
@@ -394,7 +396,7 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
 
 
 def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it") -> None:
-    """Raise for an input with respect to which nothing can be differentiated."""
+    """Raise for an input that nothing can be differentiated with respect to."""
     if tensor.dtype.kind not in "fc":
         raise DifferentiabilityError(
             f"{what} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and complex "
@@ -403,7 +405,7 @@ def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it"
 
 
 def the_real_number(outputs: Sequence[Tensor], name: str, advice: str) -> Tensor:
-    """Return the only output of a function, which must be one real number.
+    """Return the only output of a function, which must be a single real number.
 
     Arguments:
         outputs: the function's results.

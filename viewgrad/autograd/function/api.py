@@ -1,8 +1,8 @@
 """`Function`: user-defined differentiable operations, with a forward and a backward.
 
-The operations in `forward` are not recorded. Its outputs become outputs of one node of the graph, whose `apply` calls
-the user's `backward` on tensors: without recording in a first-order run, and with recording under `create_graph=True`.
-See Note [Custom functions] in docs/notes/custom_functions.md.
+The operations in `forward` are not recorded. Its outputs become outputs of a single node, whose `apply` calls the
+user's `backward` on tensors; these calls are recorded under `create_graph=True` only. See Note [Custom functions] in
+docs/notes/custom_functions.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from .tangents import push_forward, tangents_of
 
 ndarray: Final = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
-ATTRIBUTES: Final = len(vars(FunctionCtx())) + 1  # if forward has set no attributes; with needs_input_grad
+# the default if forward has set no attributes besides needs_input_grad
+ATTRIBUTES: Final = len(vars(FunctionCtx())) + 1
 
 
 @attrs.define(eq=False)
@@ -51,7 +52,7 @@ class FunctionCall(Call):
 
     Arguments:
         function: the subclass of `Function`.
-        args: all arguments of its forward, in their order.
+        args: all arguments of its forward, in order.
     """
 
     function: type[Function]
@@ -62,7 +63,7 @@ class FunctionCall(Call):
         return self.function.__name__
 
     def run(self) -> Any:
-        """Call the function without a tracer: the operations of forward are not part of the trace."""
+        """Call the function without a tracer, so that the operations of forward are not part of the trace."""
         with ModeSwitch(off=TRACE):
             separate = self.function.setup_context is not Function.setup_context
             result = self.function._apply(self.args, separate, current_mode())
@@ -76,11 +77,11 @@ class Function:
     """Base class of custom differentiable functions: subclass it and call the subclass's `apply`.
 
     A subclass defines static methods: either `forward(ctx, *args)`, or `forward(*args)` and `setup_context(ctx, inputs,
-    output)`; and `backward(ctx, *grads)`, which takes a gradient for each output and returns one for each argument
+    output)`; and `backward(ctx, *grads)`, which receives a gradient for each output and returns one for each argument
     (None for arguments that are not tensors or need no gradient). For forward mode, define `jvp(ctx, *tangents)`, which
-    takes a tangent for each argument and returns one for each output.
+    receives a tangent for each argument and returns one for each output.
 
-    Gradients are conjugated as everywhere in the library: for a holomorphic function with derivative `d`, `backward`
+    Gradients are conjugated, as everywhere in the library: for a holomorphic function with derivative `d`, `backward`
     returns `grad * conj(d)`.
 
     Example:
@@ -110,7 +111,7 @@ class Function:
         super().__init_subclass__(**kwargs)
         cls._node_class = named_node(f"{cls.__name__}Backward", FunctionNode, cls.__doc__)
 
-    # Type checkers let a subclass replace `(*args: Any, **kwargs: Any)` by any arguments.
+    # Type checkers allow a subclass to replace `(*args: Any, **kwargs: Any)` by any parameters.
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -119,7 +120,9 @@ class Function:
 
     @staticmethod
     def setup_context(*args: Any, **kwargs: Any) -> None:
-        """`setup_context(ctx, inputs, output)`: store on `ctx` what backward needs, if forward does not take `ctx`."""
+        """`setup_context(ctx, inputs, output)`: store on `ctx` the values that backward needs, if forward does not take
+        `ctx`.
+        """
         raise NotImplementedError("this custom Function has no setup_context: its forward takes ctx")
 
     @staticmethod
@@ -159,7 +162,7 @@ class Function:
 
     @classmethod
     def _apply(cls, args: tuple[Any, ...], separate: bool, mode: int) -> Any:
-        """Run forward on all of its arguments, and record the step."""
+        """Run forward on all of its arguments and record the call."""
         inputs = tuple([arg for arg in args if isinstance(arg, Tensor)])
         edges = tuple([current_edge(tensor) for tensor in inputs])
         versions = [version_of(tensor) for tensor in inputs]
@@ -188,7 +191,9 @@ class Function:
         edges: tuple[OptionalEdge, ...],
         versions: list[int],
     ) -> Any:
-        """Run forward in a copy of the context, so that its modes end with it, and set the history of its outputs."""
+        """Run forward in a copy of the context, so that its changes to modes end with it, and set the history of its
+        outputs.
+        """
         tangents = tangents_of(args) if mode & FORWARD else ()
         ctx._dual = bool(tangents)
         MODE.set(mode & ~(GRAD | FORWARD))
@@ -273,7 +278,8 @@ def once_differentiable(function: F) -> F:
         if current_mode() & FORWARD and (ctx._dual or any(g is not None and has_tangent(g) for g in grads)):
             raise FunctionError(message)
         with ModeSwitch(off=GRAD):
-            given = [g.detach() if recorded and isinstance(g, Tensor) else g for g in grads]  # numpy() accepts these
+            # numpy() accepts tensors created in this mode
+            given = [g.detach() if recorded and isinstance(g, Tensor) else g for g in grads]
             returned = function(ctx, *given)
         node = None if ctx._node is None else ctx._node()
         if not recorded or node is None:
@@ -295,7 +301,7 @@ def once_differentiable(function: F) -> F:
 
 
 def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> tuple[Any, ...]:
-    """Return all arguments of forward in their order, with defaults for omitted ones."""
+    """Return all arguments of forward in order, with defaults for omitted ones."""
     signature = _signature(cls.forward)
     bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
@@ -304,7 +310,7 @@ def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], s
     return bound.args if separate else bound.args[1:]
 
 
-Known = tuple[tuple[Any, ...], inspect.Signature]  # its source, to detect a change
+Known = tuple[tuple[Any, ...], inspect.Signature]  # the code, to detect a change
 SIGNATURES: Final[weakref.WeakKeyDictionary[Any, Known]] = weakref.WeakKeyDictionary()
 
 
@@ -366,7 +372,7 @@ def _check_outputs(
 
 
 def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, ...], outputs: list[Any]) -> list[Any]:
-    """Return the outputs, with the step as their history."""
+    """Return the outputs with the new node as their history."""
     results = list(outputs)
     edges: list[OptionalEdge] = []
     for i, output in enumerate(outputs):
@@ -380,7 +386,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
     # A tensor returned twice gets the gradient of the last of these outputs, as in PyTorch.
     last = {id(output): i for i, output in enumerate(outputs)}
     edges = [edges[last[id(output)]] for output in outputs]
-    # Writes first, since they change the histories of the bases of other outputs that are views.
+    # Writes first, since they change the histories of bases, and other outputs may be views of these.
     for i, output in enumerate(outputs):
         if is_in(output, ctx._dirty) and is_in(output, inputs) and not is_in(output, outputs[:i]):
             if node is not None:
@@ -398,7 +404,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
 
 
 def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
-    """Make `edge` lead to the history of the value that forward has written to `tensor`."""
+    """Rebase the history of `tensor`, to which forward has written, onto `edge`."""
     view = tensor._view
     if view is not None and current_mode() & FUNCTIONAL:
         rebase(tensor, edge)
@@ -415,7 +421,7 @@ def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
 
 
 def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: OptionalEdge, alias: bool) -> Tensor:
-    """Return an output that was not written to, with `edge` leading to its history; an `alias` is a new tensor."""
+    """Return an output that was not written to, with `edge` as its history; for an `alias`, return a new tensor."""
     if edge is None:
         if ctx._recorded and current_edge(tensor) is not None:
             return tensor.detach()

@@ -1,4 +1,4 @@
-"""Attributes that the forward of a custom function sets on ctx: tensors and arrays keep their values."""
+"""Attributes that the forward of a custom function sets on ctx; tensors and arrays among them keep their values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .node import UNKNOWN, FunctionCtx, SavedEntry, SaveRequest, version_of
 
 @attrs.define(eq=False)
 class SavedAttribute:
-    """A value that forward stored on ctx under a name, or in a container there.
+    """A value that forward stored on ctx under a name, or in a container on ctx.
 
     Arguments:
         name: the name of the attribute.
         item: a tensor, or an array.
-        storage: of an array, that of the input or output over the same memory; of a tensor, None.
-        version: of that memory at the end of forward or backward.
+        storage: for an array, the storage of the input or output that shares its memory; for a tensor, None.
+        version: the version of that memory at the end of forward or backward.
         kept: the saved value.
-        is_new: whether forward created the tensor, and stored it only here, so that its history is not known.
+        is_new: whether forward created the tensor, and stored it only here, so that its history is unknown.
     """
 
     name: str
@@ -44,14 +44,14 @@ class SavedAttribute:
             self.note()
 
     def note(self) -> None:
-        """Accept the writes so far."""
+        """Accept the writes made so far."""
         self.version = self._version()
 
     def _version(self) -> int:
         return version_of(self.item) if self.storage is None else self.storage.version + self.storage.writes
 
     def _restored_tensor(self, ctx: FunctionCtx) -> Tensor | None:
-        """Return a tensor with the kept value and the history that it had, possibly in a graph inside forward."""
+        """Return a tensor with the saved value and its original history, which may be a graph inside forward."""
         restored = ctx._unpacked(self.kept)
         if restored is not None and self.kept.origin is UNKNOWN and self.item._edge is not None:
             restored._edge = self.item._edge
@@ -61,12 +61,12 @@ class SavedAttribute:
 def saved_attributes(
     ctx: FunctionCtx, keep: Callable[[SaveRequest], SavedEntry], inputs: tuple[Tensor, ...], outputs: list[Any]
 ) -> list[SavedAttribute]:
-    """Return what to keep of the attributes of `ctx` at the end of forward.
+    """Return the attributes of `ctx` to save at the end of forward.
 
     Arguments:
-        ctx: with attributes that the user has put there.
-        keep: keeps a tensor, with its history.
-        inputs, outputs: the inputs and outputs of forward; arrays over their memory are kept, too.
+        ctx: the context with the user's attributes.
+        keep: the function that saves a tensor with its history.
+        inputs, outputs: the inputs and outputs of forward; arrays that share their memory are saved too.
     """
     found = []
     for name, item, is_new in items_left_in(vars(ctx)):
@@ -86,7 +86,7 @@ def saved_attributes(
 
 
 def items_left_in(attributes: dict[str, Any]) -> list[tuple[str, Any, bool]]:
-    """Return the tensors and arrays in attributes, each with its name, and whether nothing else holds it."""
+    """Return the tensors and arrays in the attributes, each with its name and whether it is referenced only there."""
     found = []
     for name in [name for name in attributes if not name.startswith("_")]:
         for item in _items_of(attributes[name]):
@@ -96,7 +96,7 @@ def items_left_in(attributes: dict[str, Any]) -> list[tuple[str, Any, bool]]:
 
 
 def _items_of(value: Any) -> list[Any]:
-    """Return the tensors and arrays in an attribute, also inside of lists, tuples and dictionaries."""
+    """Return the tensors and arrays in an attribute, including those inside lists, tuples and dictionaries."""
     if isinstance(value, Tensor):
         return [] if value.is_inference() else [value]
     if isinstance(value, np.ndarray):
@@ -106,7 +106,7 @@ def _items_of(value: Any) -> list[Any]:
 
 
 def _with_item(value: Any, old: Any, new: Any) -> Any:
-    """Return an attribute with one item in place of another."""
+    """Return an attribute with one item replaced."""
     if value is old:
         return new
     if type(value) is dict:
@@ -115,7 +115,7 @@ def _with_item(value: Any, old: Any, new: Any) -> Any:
 
 
 def _count_on_ctx() -> int:
-    """Return the reference count of an object that only an attribute holds, as counted in `items_left_in`."""
+    """Return the reference count, measured as in `items_left_in`, of an object that only an attribute refers to."""
     attributes = {"item": [np.empty(0)]}
     for item in _items_of(attributes["item"]):
         return getrefcount(item)

@@ -1,4 +1,4 @@
-"""The node of a custom function, and the state that its forward leaves for its backward."""
+"""The node of a custom function, and the state that its forward stores for its backward."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FunctionCtx:
-    """The base of the contexts of custom functions, shared by forward and backward; takes any attribute.
+    """The base class of the contexts that forward and backward of a custom function share; accepts any attribute.
 
     Attributes:
         needs_input_grad: for each argument of `apply`, whether its gradient may be needed.
@@ -43,19 +43,19 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._wrote: dict[int, int] = {}  # by output, the tensor argument that it overwrites
+        self._wrote: dict[int, int] = {}  # by output, the tensor argument that the output overwrites
         self._function: Any = None  # the subclass of Function
         self._node: weakref.ref[FunctionNode] | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `backward`, which finds them in `saved_tensors`.
+        """Save tensors for `backward`, where they are available as `saved_tensors`.
 
-        Each keeps its current value, even if it is written to later. Under `create_graph=True`, inputs and outputs
-        are restored with their history. Other tensors are restored without one, and differentiating through them is an
-        error.
+        Each keeps its current value, even if the tensor is written to later. Under `create_graph=True`, inputs and
+        outputs are restored with their history. Other tensors are restored without history, and differentiating through
+        them is an error.
 
         Arguments:
-            tensors: inputs, outputs, or others; None is kept as None.
+            tensors: inputs, outputs or other tensors; None is saved as None.
 
         Raises:
             FunctionError: outside forward and setup_context.
@@ -66,7 +66,7 @@ class FunctionCtx:
         self._save_requests = [SaveRequest(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
+        """Save tensors for `jvp`, where they are available as `saved_tensors`."""
         self._require_open("save_for_forward")
         self._require_tensors(tensors, "save_for_forward", or_none=True)
         self._wanted_forward = [SaveRequest(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
@@ -123,7 +123,7 @@ class FunctionCtx:
         return with_tangents(save(tensor), tensor) if self._dual else save(tensor)
 
     def _call_backward(self, grads: list[Any]) -> Any:
-        """Call the user's backward, with the attributes as forward has left them, or as backward itself has since."""
+        """Call the user's backward with the attributes as forward, or a previous call of backward, left them."""
         backward = self._function._backward()
         for kept in self._attributes:
             kept.restore(self)
@@ -158,7 +158,7 @@ class FunctionCtx:
                 )
 
     def _for_jvp(self, wanted: SaveRequest) -> Tensor | None:
-        """Return a saved tensor for `jvp`: itself, or its old value if forward has written to it since."""
+        """Return a saved tensor for `jvp`: the tensor itself, or its old value if forward has written to it since."""
         if version_of(wanted.tensor) == wanted.version or wanted.saved is None:
             return wanted.tensor
         if LEVEL.get() is not None:
@@ -176,7 +176,7 @@ class FunctionCtx:
         saved = kept.saved
         if saved is None:
             return None
-        tensor = tensor_like(saved, None)  # raises if it has been released
+        tensor = tensor_like(saved, None)  # raises if the value was released
         if tensor._storage is not None:  # a scalar has none
             tensor._storage.windows = SAVED_LOCK
         node = None if self._node is None else self._node()
@@ -208,14 +208,14 @@ class FunctionCtx:
 
 
 class FunctionNode(Node):
-    """The step of a custom function: one edge for each argument that is a tensor.
+    """The node of a custom function, with an edge for each argument that is a tensor.
 
     Attributes:
         ctx: the context that forward has left for backward.
         outputs: the number of outputs of forward.
         input_specs: for each tensor argument, its shape and dtype.
         output_specs: for each output, its shape and dtype; None if it is not a tensor.
-        positions: for each tensor argument, its place among all arguments.
+        positions: for each tensor argument, its position among all arguments.
         argument_count: the number of all arguments.
     """
 
@@ -260,7 +260,7 @@ class FunctionNode(Node):
         return tuple(grads)
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Implement `apply` on tensors, recorded."""
+        """Compute `apply` on tensors and record it."""
         ctx = self.ctx
         given = (grad,) if self.outputs == 1 else grad
         shown = [
@@ -284,7 +284,7 @@ class FunctionNode(Node):
         return tuple(grads)
 
     def _checked(self, returned: Any) -> list[Any]:
-        """Return the gradients of the tensor arguments, from what backward has returned."""
+        """Return the gradients of the tensor arguments from the result of backward."""
         grads = list(returned) if isinstance(returned, tuple | list) else [returned]
         del returned
         count = self.argument_count
@@ -334,11 +334,11 @@ class FunctionNode(Node):
 
 @attrs.define(eq=False)
 class SavedEntry:
-    """A value that a custom function keeps for its backward.
+    """A value that a custom function saves for its backward.
 
     Arguments:
-        saved: the window kept, or None for a None that was saved.
-        origin: the number of the tensor input that it is; -1 - i where it is output i; UNKNOWN where it is neither.
+        saved: the saved window, or None if None was saved.
+        origin: `i` for tensor input i, `-1 - i` for output i, UNKNOWN for any other tensor.
         saved_by: the name of the node.
     """
 
@@ -357,7 +357,7 @@ class SaveRequest:
 
 
 class DelayedError(Node):
-    """The node that replaces an unknown history: it raises when a gradient arrives."""
+    """The node that replaces an unknown history; it raises when a gradient arrives."""
 
     __slots__ = ("edges", "message")
 
@@ -373,7 +373,7 @@ class DelayedError(Node):
 
 
 def delayed_error(message: str, edges: tuple[OptionalEdge, ...]) -> DelayedError:
-    """Return a node that raises; `edges` lead to all that its history might lead to."""
+    """Return a node that raises; `edges` lead to every node that the unknown history might lead to."""
     node = numbered(DelayedError)
     node.edges = edges
     node.message = message
@@ -393,7 +393,7 @@ UNKNOWN: Final = None
 
 
 def version_of(tensor: Tensor | None) -> int:
-    """Return the version counter of the tensor's memory."""
+    """Return the version counter of the memory of a tensor."""
     storage = None if tensor is None else tensor._storage
     return 0 if storage is None else storage.version + storage.writes
 
@@ -409,12 +409,12 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def _is_unshared(grads: list[Any], i: int) -> bool:
-    """Return whether gradient `i` is referenced only by the list, or is in memory that nothing writes to."""
+    """Return whether gradient `i` is referenced only by the list, or its memory is never written to."""
     grad = grads[i]
     storage = grad._storage
     if storage is not None and storage.windows is GRADIENT_LOCK:
         return True
-    if storage is not None and storage.windows is SAVED_LOCK:  # but others write to the same memory
+    if storage is not None and storage.windows is SAVED_LOCK:  # but other references may be written to
         return False
     if getrefcount(grad) > ALONE_IN_LIST or grad._view is not None:
         return False

@@ -1,4 +1,4 @@
-"""Custom functions in forward mode: the tangents of the outputs, by the user's `jvp`."""
+"""Custom functions in forward mode: the user's `jvp` computes the tangents of the outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .node import FunctionCtx, is_in
 
 
 def tangents_of(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | None]]]:
-    """Return the tangents of the arguments before forward may write to them, for each level at which there is any."""
+    """Return the tangents of the arguments before forward may write to them, for each level that has any."""
     result = []
     for level in open_levels():
         tangents = [tangent_of(arg, level) if isinstance(arg, Tensor) else None for arg in args]
@@ -28,7 +28,7 @@ def tangents_of(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | No
 def push_forward(
     ctx: FunctionCtx, level: DualLevel, tangents: list[Tensor | None], args: tuple[Any, ...], outputs: list[Any]
 ) -> None:
-    """Set the tangents of the outputs to those that `jvp` computes, at one level."""
+    """Set the tangents of the outputs at one level to the results of `jvp`."""
     name = ctx._function.__name__
     if ctx._materialize:
         tangents = [
@@ -56,7 +56,7 @@ def push_forward(
         if output.dtype.kind not in "fc" or is_in(output, ctx._non_differentiable):
             tangent = None
         if output._view is not None and not is_in(output, ctx._dirty):
-            _separate_tangent(output)  # the function's tangent is that of its output, not of the base
+            _separate_tangent(output)  # the tangent from `jvp` is that of the output, not of the base
             make_dual_root(output, output, tangent, level)
         else:
             set_tangent(output, tangent, level)

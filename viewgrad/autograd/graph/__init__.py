@@ -1,4 +1,4 @@
-"""Tools that inspect the graph and its saved values: hooks, drawings, explanations and memory use."""
+"""Tools that inspect the graph and its saved values: hooks, drawings, explanations and memory usage."""
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
 from ..execute import plain_engine

@@ -20,12 +20,12 @@ from ..modes.saved_hooks import PackedTensor
 
 @attrs.frozen
 class SavedValue:
-    """One value that a node keeps for its backward.
+    """One value that a node saves for its backward.
 
     Arguments:
         name: the name of the argument or output.
         text: its shape, dtype and size, or its state.
-        nbytes: the number of bytes that it holds itself.
+        nbytes: the number of bytes of the value itself.
     """
 
     name: str
@@ -46,12 +46,12 @@ def nodes_from(edges: Iterable[OptionalEdge]) -> list[Node]:
 
 
 def saved_values(node: Node) -> list[SavedValue]:
-    """Return the values that `node` saves for backward; for a `CopySlices`, see the node that it wraps."""
+    """Return the values that `node` saves for backward; for a `CopySlices`, those of the wrapped node are separate."""
     return [_saved_value(name, saved) for name, saved in saved_entries(node)]
 
 
 def saved_entries(node: Node) -> Iterator[tuple[str, Any]]:
-    """Yield the values that `node` keeps for its backward, by name: usually a `SavedTensor` each."""
+    """Yield the values that `node` saves for its backward, each with a name; most are instances of `SavedTensor`."""
     for name, saved in node.saved_values():
         if isinstance(saved, list | tuple):
             yield from ((f"{name}[{i}]", item) for i, item in enumerate(saved))
@@ -80,7 +80,7 @@ def shape_text(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
 
 
 def window_of(node: Node, name: str) -> str | None:
-    """Return as an expression the window of `name` that a node takes or writes to; None for other nodes."""
+    """Return the window of `name` that a node reads or writes, as an expression; None for other nodes."""
     if isinstance(node, ViewBackward | CopySlices):
         return window_text(name, node.index, node.view_fn)
     if isinstance(node, IndexedNode):
@@ -89,7 +89,7 @@ def window_of(node: Node, name: str) -> str | None:
 
 
 def window_text(name: str, index: Any, view_fn: Callable[[Any], Any] | None) -> str:
-    """Return the expression that takes a window from something called `name`."""
+    """Return the expression that selects a window of `name`."""
     return f"{name}{_index_text(index)}" if view_fn is None else f"{name}{_step_text(view_fn)}"
 
 
@@ -104,7 +104,7 @@ def _step_text(step: Any) -> str:
     return f".{type(step).__name__}" if text is None else text(step)
 
 
-# By name: view functions are private to the views.
+# Looked up by name, since view functions are private to `views`.
 STEPS: dict[str, Callable[[Any], str]] = {
     "Permuted": lambda step: f".transpose{step.order}",
     "Reshaped": lambda step: f".reshape{step.shape}",

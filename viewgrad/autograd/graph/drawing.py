@@ -1,4 +1,4 @@
-"""Drawings of the graph, for Graphviz and for Mermaid."""
+"""Drawings of the graph for Graphviz and Mermaid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation of a tensor's history in words."""
+"""Explanations of a tensor's history in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Write:
         edge: the edge to the history that includes the write.
         step: the node of the operator that wrote.
         window: the window that was written to, as an expression.
-        before: the edge to the history before the write; None if it no longer matters, or there was none.
+        before: the edge to the history before the write; None if it is irrelevant or there was none.
     """
 
     edge: OptionalEdge

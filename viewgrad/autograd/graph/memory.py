@@ -1,4 +1,4 @@
-"""The memory that a graph keeps for its backward pass: by kind of node, and by line of the program."""
+"""The memory that a graph keeps for its backward pass, by kind of node and by source line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITH_ARRAY: Final = (SavedTensor, SavedConstant, PreservedTensor)
 
 @attrs.define
 class MemoryRow:
-    """The memory kept by the nodes of one kind, or by the nodes made at one line.
+    """The memory kept by the nodes of one kind, or by the nodes created at one line.
 
     Arguments:
         name: the kind, or the line.
@@ -46,7 +46,7 @@ class Memory:
     """The memory that a graph keeps; `print` shows it as two tables.
 
     Arguments:
-        total: all of it.
+        total: the totals.
         kinds: a row for each kind of node.
         lines: a row for each known line of the program.
     """
@@ -96,7 +96,7 @@ def memory(*tensors: Tensor) -> Memory:
     values: set[int] = set()
     buffers: set[int] = set()
     for node in reversed(nodes_from(current_edge(tensor) for tensor in tensors)):
-        if isinstance(node, AccumulateGrad):  # a leaf, which keeps nothing
+        if isinstance(node, AccumulateGrad):  # a leaf, which saves nothing
             continue
         line, name = line_of(node), node.name()
         rows = (
@@ -123,7 +123,7 @@ def memory(*tensors: Tensor) -> Memory:
 
 
 def _saved_arrays(node: Node) -> Iterator[tuple[Any, bool]]:
-    """Yield the arrays and numbers that a node keeps, each with whether it was copied before a write."""
+    """Yield the arrays and numbers that a node saves, each with whether it was copied before a write."""
     if isinstance(node, CopySlices) and not isinstance(node, CopySlicesOfCopy):
         yield from _saved_arrays(node.fn)
     for _, saved in saved_entries(node):

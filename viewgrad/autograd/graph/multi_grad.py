@@ -1,4 +1,4 @@
-"""Hooks that see the gradients of several tensors together."""
+"""Hooks that receive the gradients of several tensors together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MultiGradHook(RunHook):
         self.mode = mode
 
     def receive(self, run: HookedRun, number: int, grad: Tensor) -> None:
-        """Receive the gradient of tensor `number`."""
+        """Record the gradient of tensor `number`."""
         grads = run.watched.setdefault(self, [None] * self.count)
         if grads is None:
             return
@@ -39,12 +39,12 @@ class MultiGradHook(RunHook):
             self.fn(tuple(grads))
 
     def finished(self, grads: list[Tensor | None]) -> None:
-        """Call the function with those gradients that have arrived."""
+        """Call the function with the gradients that have arrived."""
         self.fn(tuple(grads))
 
 
 class MemberHook(RunHook):
-    """The hook of one of the several tensors."""
+    """The hook of one of several tensors."""
 
     __slots__ = ("number", "shared")
 
@@ -53,7 +53,7 @@ class MemberHook(RunHook):
         self.number = number
 
     def arrived(self, run: HookedRun, grad: Tensor) -> None:
-        """Pass the gradient to the state that the hooks share."""
+        """Pass the gradient to the shared state."""
         self.shared.receive(run, self.number, grad)
 
 

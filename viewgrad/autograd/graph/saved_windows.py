@@ -95,8 +95,8 @@ def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> 
 class forbid_mutation_on_saved_tensors(ModeSwitch):
     """Raise an error for writes that would change a saved value, instead of copying the value first.
 
-    Use it to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The error is raised at
-    the line of the write, which changes nothing. An operator may still overwrite a value that only it has saved, as
+    Use it to find the writes that cost memory and time, or to enforce PyTorch's rule. The error is raised at the line
+    of the write, before anything is changed. An operator may still overwrite a value that only it has saved, as
     `x.mul_(x)` does. Single elements saved before the block are stored as numbers, so later writes do not affect them.
 
     Raises:
@@ -118,7 +118,7 @@ class forbid_mutation_on_saved_tensors(ModeSwitch):
 
 @feature(STRICT, OperatorCall)
 def refuse_first(call: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Refuse an in-place operator before it saves anything itself."""
+    """Refuse an in-place operator before the operator itself saves any values."""
     if call.inplace:
         target: Tensor = call.args[0]
         storage = storage_of(target)

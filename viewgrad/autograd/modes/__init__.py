@@ -1,3 +1,1 @@
-"""The effects of each mode: forward mode, anomaly detection, hooks on saved values, inference, and functional writes.
-
-"""
+"""The implementation of modes: forward mode, anomaly detection, saved-tensor hooks, inference and functionalization."""

@@ -1,4 +1,4 @@
-"""Anomaly detection: nodes remember where they were made, and a run that fails or produces NaN reports it.
+"""Anomaly detection: nodes record where they were created, and a run that fails or produces NaN reports it.
 
 In this mode the graph is run by `AnomalyTask`, the plain engine with a check of every gradient.
 """
@@ -21,10 +21,10 @@ from ..engine import GraphTask
 class detect_anomaly(ModeSwitch):
     """Find the operation whose backward failed or created a NaN gradient.
 
-    Nodes created inside the block remember where they were created. If a node fails in a backward pass inside the
-    block, the error has a note with the traceback of the forward call that created the node. If the node was created by
-    an earlier, recorded backward pass, the note also shows the node that ran then, and so on. This mode is slow and
-    meant for debugging.
+    Nodes created inside the block record their source location. If a node fails in a backward pass inside the block,
+    the error has a note with the traceback of the forward call that created the node. If the node was created by an
+    earlier, recorded backward pass, the note also shows the node that ran then, and so on. This mode is slow and meant
+    for debugging.
 
     Arguments:
         check_nan: whether a NaN gradient is an error as well.
@@ -71,7 +71,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 @feature(ANOMALY, Call)
 def remember(call: Call, run: Callable[[], Any]) -> Any:
-    """Record the source location of a call on the nodes that it makes."""
+    """Record the source location of a call on the nodes that it creates."""
     result = run()
     for node in (call.node, call.history):
         if node is not None:
@@ -92,7 +92,7 @@ class AnomalyTask(GraphTask):
         return made
 
     def gradients(self, node: Any, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients of a node's inputs; an error says where the node was made."""
+        """Return the gradients of a node's inputs; errors say where the node was created."""
         token = RUNNING.set(node)
         try:
             return super().gradients(node, grad, edges)

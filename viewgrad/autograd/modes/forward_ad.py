@@ -62,7 +62,7 @@ class dual_level:
             level = enter_dual_level()
             self._levels.append(level)
             return level
-        except BaseException:  # a signal: the block is not entered, and so will not be left
+        except BaseException:  # interrupted by a signal: the block is not entered, so it will not be left
             LEVEL.set(outer)
             MODE.set(mode)
             raise
@@ -175,7 +175,7 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
 
 
 def _apart(tensor: Tensor, node_class: type[ViewBackward]) -> Tensor:
-    """Return `tensor` as a view with its own tangent or none; a new scalar for a scalar."""
+    """Return `tensor` as a view with its own tangent, or none; for a scalar, a new scalar."""
     if is_scalar(tensor):
         return from_array(tensor._array, current_edge(tensor) if current_mode() & GRAD else None)
     dual = make_view(tensor, tensor._array[...], ..., None, node_class)
@@ -187,7 +187,7 @@ def _apart(tensor: Tensor, node_class: type[ViewBackward]) -> Tensor:
 
 
 def _is_whole(array: Any, base: Any) -> bool:
-    """Return whether `array` has the elements of `base`, in the same order."""
+    """Return whether `array` consists of the elements of `base`, in the same order."""
     return bool(
         array.shape == base.shape
         and array.strides == base.strides

@@ -1,8 +1,8 @@
-"""Functionalization: under `func.functionalize`, the target of a write gets a new value instead.
+"""Functionalization: under `func.functionalize`, the target of a write is assigned a new value instead.
 
-The new value of a tensor is computed out of place, by operators that are recorded like any others. If the tensor is a
-view, its base gets a value with the window replaced, computed by the operator `_overwritten`. The tensor objects that
-share the memory remain the same; their arrays and their history change. See Note [Functional writes] in
+The new value is computed out of place, by operators that are recorded like any others. If the target is a view, its
+base is assigned a value with the window replaced, computed by the operator `_overwritten`. The tensor objects that
+share the memory remain the same; their arrays and histories change. See Note [Functional writes] in
 docs/notes/functionalize.md.
 """
 
@@ -40,12 +40,12 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen(eq=False)
 class Part:
-    """A part of a tensor: how it is read, and how it is replaced in a copy.
+    """A part of a tensor that can be read, and replaced in a copy.
 
     Arguments:
         shape: the shape of the tensor.
         index: the basic index of the window that contains the part, if there is one.
-        view_fn: the function that takes the window otherwise.
+        view_fn: the function that takes the window if there is no such index.
         items: the index arrays that select the part of the window; None for the whole window.
         last: if indices repeat, for each value the number of the value that is written last to its element.
     """
@@ -58,7 +58,7 @@ class Part:
 
     @classmethod
     def of(cls, tensor: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None) -> Part:
-        """Return the part `items` of a tensor (None: the whole of it) in its base."""
+        """Return the part `items` of a tensor in its base; None selects the whole tensor."""
         view = tensor._view
         if view is None:
             return cls(tensor.shape, items=items, last=last)
@@ -66,7 +66,7 @@ class Part:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether this is known to be the whole tensor."""
+        """Return whether the part is known to be the whole tensor."""
         return self.view_fn is None and self.index is ... and self.items is None
 
     def replaced(self, array: Array, values: Any) -> Array:
@@ -96,7 +96,7 @@ class Part:
         return part
 
     def of_rest(self, grad: Any) -> Any:
-        """Return the gradient of the tensor in which values were replaced; None for zero."""
+        """Return the gradient of the tensor in which values were replaced, or None for zero."""
         return None if self.is_whole else call_either("_overwritten", grad, 0.0, self)
 
     def __repr__(self) -> str:
@@ -140,14 +140,14 @@ row(
 
 @feature(FUNCTIONAL, OperatorCall)
 def out_of_place(called: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Run the operator instead of its in-place variant; its result is the new value of the first argument."""
+    """Run the operator instead of its in-place variant; the result becomes the new value of the first argument."""
     if not called.inplace:
         return run()
     operator = called.operator
     target: Tensor = called.args[0]
     if operator.inplace_declaration is None:
         value = operator.function(*called.args, **called.kwargs)
-    else:  # the row declares another variant: it is applied to a private copy
+    else:  # the row declares another variant, which is applied to a private copy
         value = target.clone()
         with ModeSwitch(off=FUNCTIONAL):
             operator.inplace_function(value, *called.args[1:], **called.kwargs)
@@ -176,12 +176,12 @@ def accumulate_instead(called: Accumulate, run: Callable[[], Any]) -> Tensor:
 def overwrite(
     target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None
 ) -> Tensor:
-    """Set `target` to its value after a write of `values` to it, or to `target[items]`; return `target`.
+    """Set `target`, or `target[items]`, to its value after a write of `values`; return `target`.
 
     Arguments:
-        target, values: tensors; the values are broadcast and cast, as NumPy does in an assignment.
+        target, values: tensors; the values are broadcast and cast, as in a NumPy assignment.
         items: index arrays, if only these elements are written.
-        last: if indices repeat, for each value the number of the value that is written last to its element.
+        last: if indices repeat, for each value, the number of the last value written to the same element.
     """
     recorded, noted = _checked(target, values)
     part = Part.of(target, items, last)
@@ -202,7 +202,7 @@ def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
 
 
 def renew(target: Tensor, value: Tensor, items: Any = ...) -> None:
-    """Set `target` to a newly computed value of its shape, which differs only at these positions."""
+    """Replace the value of `target` by a newly computed one, which differs only at the given positions."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
     value = as_buffered(value)  # the target is an array, but a 0-d result is a scalar
@@ -234,7 +234,7 @@ def rebase(view: Tensor, edge: OptionalEdge) -> None:
 
 
 def tensors_over(storage: Storage) -> list[Tensor]:
-    """Return all tensors over a storage; if they are not known, by searching all objects."""
+    """Return all tensors over a storage, searching all objects if they are not tracked."""
     if type(storage) is TrackedStorage and storage.session is SESSION.get():
         return [tensor for ref in storage.tensors if (tensor := ref()) is not None]
     holders: list[Any] = gc.get_referrers(storage)
@@ -245,16 +245,16 @@ def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]
     """Raise the error that the write itself would raise.
 
     Returns:
-        Whether it is recorded, and whether to call `constant_written` after it: see `views/detached_views.py`.
+        Whether the write is recorded, and whether to call `constant_written` after it; see `views/detached_views.py`.
     """
     edge, view = current_edge(values), target._view
     own = current_edge(target)
-    if view is not None and view.is_before_end:  # only the history of the values matters then
+    if view is not None and view.is_before_end:  # in this case only the history of the values matters
         own = view.base._edge
     kind = target._array.dtype.kind
     recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
     check_captured(target, (values,))
-    behind = check_write(target, recorded, overwritten=True)  # by a value that has been computed, or will be
+    behind = check_write(target, recorded, overwritten=True)  # by a value that was computed, or will be
     storage = target._storage
     if storage is not None and isinstance(storage.windows, WriteLock):
         storage.windows.pop_overlapping(None, None)
@@ -273,11 +273,11 @@ def _no_write_recorded(target: Tensor, index: Any) -> None:
 
 
 def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], None], recorded: bool) -> None:
-    """Replace the value, and if recorded the history, of `base` by that of `new`, in every tensor over its memory.
+    """Replace the value, and if recorded the history, of `base` by those of `new`, in every tensor over its memory.
 
     Arguments:
-        base: the base of `target`, or that itself.
-        new: its new value, which nothing else holds.
+        base: the base of `target`, or `target` itself.
+        new: its new value, to which nothing else refers.
         target: the target of the write.
         write: a function that writes to a window.
         recorded: whether the history changes too.

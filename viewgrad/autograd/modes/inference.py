@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 @feature(INFERENCE, Call)
 def mark(call: Call, run: Callable[[], Any]) -> Any:
-    """Mark the storage of the results of a call; in-place calls have none."""
+    """Mark the storage of the results of a call; in-place calls have no new results."""
     result = run()
     if not call.inplace:
         for output in result if type(result) is tuple else (result,):

@@ -1,4 +1,4 @@
-"""Forward mode of reads and writes by index: tangents are read and written in the same way."""
+"""Forward mode of indexed reads and writes: tangents are read and written in the same way as values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 @feature(FORWARD, Gather)
 def gather_tangents(call: Gather, run: Callable[[], Tensor]) -> Tensor:
-    """Read, and read the tangents."""
+    """Read the elements and their tangents."""
     out = run()
     for level in open_levels():
         tangent = tangent_of(call.source, level)
@@ -35,7 +35,7 @@ def gather_tangents(call: Gather, run: Callable[[], Tensor]) -> Tensor:
 
 @feature(FORWARD, Write)
 def overwrite_tangents(call: Write, run: Callable[[], Tensor]) -> Tensor:
-    """Write, and update the tangents."""
+    """Overwrite the elements and update their tangents."""
     check_captured(call.target, (call.value,))
     out = run()
     write_tangents(call.target, call.value, call.items, call.last)
@@ -44,7 +44,7 @@ def overwrite_tangents(call: Write, run: Callable[[], Tensor]) -> Tensor:
 
 @feature(FORWARD, Accumulate)
 def accumulate_tangents(call: Accumulate, run: Callable[[], Tensor]) -> Tensor:
-    """Add, and add to the tangents of the target."""
+    """Add to the elements and to their tangents."""
     check_captured(call.target, (call.value,))
     target = run()
     if target._array.dtype.kind in "fc":

@@ -1,8 +1,8 @@
-"""Forward mode of operators: while a dual level is open, they compute the tangents of their outputs.
+"""Forward mode of operators: while a dual level is open, operators compute the tangents of their outputs.
 
-Tangents are tensors, and are computed with operators. So they are recorded in grad mode (reverse over forward), and
-have tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward
-pass inside the level computes those of the gradients (forward over reverse). See Note [Nested levels] and Note
+Tangents are tensors computed with operators. They are therefore recorded in grad mode (reverse over forward), and have
+tangents of their own at the enclosing levels. The values that a node saves keep their tangents too, so that a backward
+pass inside the level computes the tangents of the gradients (forward over reverse). See Note [Nested levels] and Note
 [Tangents of writes in place] in docs/notes/forward_mode.md.
 """
 
@@ -114,7 +114,7 @@ class Computation:
         return cls(functions, values, rule.rule == AUTO_ELEMENTWISE)
 
     def run(self, outputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
-        """Return the tangents of the outputs, None for zero; to be called at the level around their own."""
+        """Return the tangents of the outputs, None for zero; to be called at the enclosing level."""
         values = {**self.values, **outputs}
         results: dict[str, Tensor | None] = {}
         for function in self.functions:
@@ -126,7 +126,7 @@ class Computation:
         return results
 
     def _alone(self, tangent: Tensor, outputs: Mapping[str, Tensor]) -> Tensor:
-        """Return a tangent that shares its memory with nothing that a formula was given."""
+        """Return a tangent that shares no memory with the arguments of a formula."""
         if tangent._view is None and tangent._storage is None:
             for value in (*self.values.values(), *outputs.values()):
                 if value is tangent or (type(value) is list and any(item is tangent for item in value)):
@@ -147,7 +147,7 @@ def _refuse_real_part(tangent: Any, output: Tensor) -> None:
 
 @attrs.frozen
 class Zeros:
-    """Zeros for an input without a tangent, created if a formula needs them."""
+    """Zeros for an input without a tangent, created only if a formula needs them."""
 
     like: Tensor
 
@@ -171,10 +171,10 @@ def _materialized(value: Any) -> Any:
 
 
 def _inplace(call: OperatorCall, run: Callable[[], Any], given: dict[str, Any], levels: list[DualLevel]) -> Any:
-    """Run an in-place variant, and write to the tangent of its target.
+    """Run an in-place variant and write to the tangent of its target.
 
-    A formula is evaluated before the write, unless it reads the result: then its other operands that the write would
-    change are copied first.
+    The formula is evaluated before the write unless it reads the result; in that case its other operands that the write
+    would change are copied first.
     """
     operator = call.operator.inplace_declaration or call.operator
     target: Tensor = call.args[0]
@@ -195,13 +195,13 @@ def _inplace(call: OperatorCall, run: Callable[[], Any], given: dict[str, Any], 
     return result
 
 
-UNCHANGED: Any = object()  # instead of a tangent: it has been written already
+UNCHANGED: Any = object()  # instead of a tangent: it was already written
 
 
 def _plan(
     operator: Operator, computation: Computation | None, target: Tensor, level: DualLevel
 ) -> Callable[[Tensor], Tensor | None]:
-    """Return a function of the result that gives its tangent, to be called after the write."""
+    """Return a function that computes the tangent from the result, to be called after the write."""
     if computation is None or target._array.dtype.kind not in "fc":
         return lambda result: None
     output = operator.signature.outputs[0]
@@ -258,7 +258,7 @@ def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[s
 
 
 def _keep_tangents(node: Any, saved: Mapping[str, Any], outputs: Mapping[str, Tensor]) -> None:
-    """Keep the tangents of the values that `node` has saved."""
+    """Attach the tangents to the values that `node` has saved."""
     for name in node.saved_names:
         value = getattr(node, f"saved_{name}", None)
         if value is None:

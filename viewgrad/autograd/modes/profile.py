@@ -1,6 +1,6 @@
-"""Profiles of the time that a program and its backward passes take, by operator and by line.
+"""Profiles of the time of a program and its backward passes, by operator and by line.
 
-While a profile is on, the graph is run by `ProfiledTask`: the engine that runs by default, one node at a time.
+While a profile is active, the graph is run by `ProfiledTask`: the default engine, one node at a time.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ProfileRow:
     """The counts of a profile for one operator, or for one line.
 
     Attributes:
-        name: the operator, or the file and the number of the line in it.
+        name: the operator, or a file and a line number.
         calls: the number of calls.
-        forward: their time in seconds, without calls inside them that have their own rows.
+        forward: their time in seconds, excluding nested calls that have their own rows.
         steps: the number of backward steps.
         backward: their time in seconds.
         copied: the number of bytes saved for backward that were copied before they were overwritten.
@@ -50,7 +50,7 @@ class ProfileRow:
     copied: int = 0
 
     def add(self, other: ProfileRow) -> None:
-        """Add what another row has counted."""
+        """Add the counts of another row."""
         self.calls += other.calls
         self.forward += other.forward
         self.steps += other.steps
@@ -58,7 +58,7 @@ class ProfileRow:
         self.copied += other.copied
 
     def cells(self, name: str) -> tuple[Any, ...]:
-        """Return the row as a table shows it."""
+        """Return the cells of the row in a printed table."""
         forward, backward = (f"{seconds * 1e3:.3f}" for seconds in (self.forward, self.backward))
         return self.calls, forward, self.steps, backward, self.copied, name
 
@@ -72,7 +72,7 @@ class profile:
     passes under `detect_anomaly()` or `plain_engine()` are not timed.
 
     Arguments:
-        trace: whether to record the start of each call, for `save_trace`. This takes about 200 bytes for each call.
+        trace: whether to record the start of each call, for `save_trace`. This takes about 200 bytes per call.
 
     Example:
         >>> import viewgrad as vg
@@ -87,7 +87,7 @@ class profile:
 
     def __init__(self, *, trace: bool = True) -> None:
         self._switch = ModeSwitch(on=PROFILE)
-        self._outer: list[Any] = []  # the profiles around this one
+        self._outer: list[Any] = []  # the enclosing profiles
         self._keep_trace = trace
         self._operators: dict[str, ProfileRow] = {}
         self._lines: dict[Line | None, ProfileRow] = {}
@@ -108,7 +108,7 @@ class profile:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def alone(self, name: str, run: Callable[[], Any]) -> Any:
-        """Run `run` as a single call, including everything it calls, and return its result."""
+        """Count `run` as a single call, including everything it calls, and return its result."""
 
         def run_untimed() -> Any:
             with ModeSwitch(off=PROFILE):
@@ -121,7 +121,7 @@ class profile:
         return result
 
     def call(self, call: Call, run: Callable[[], Any]) -> Any:
-        """Run a call and return its result."""
+        """Count a call and return its result."""
         result = self._timed(call.name(), False, line_here(), run)
         for node in (call.node, call.history):
             if node is not None:
@@ -129,7 +129,7 @@ class profile:
         return result
 
     def step(self, name: str, line: Line | None, run: Callable[[], Any]) -> None:
-        """Run a step of a backward pass on behalf of an operator and a line."""
+        """Count a step of a backward pass for an operator and a line."""
         self._timed(name, True, line, run)
 
     def copied(self, nbytes: int, writer: str) -> None:
@@ -177,12 +177,12 @@ class profile:
 
     @property
     def operators(self) -> list[ProfileRow]:
-        """One row for each operator, in the order of their first calls."""
+        """A list with a row for each operator, in the order of their first calls."""
         return list(self._operators.values())
 
     @property
     def lines(self) -> list[ProfileRow]:
-        """One row for each line of the user's program, in the order of their first calls."""
+        """A list with a row for each line of the user's program, in the order of their first calls."""
         return list(self._lines.values())
 
     def table(self, by: Literal["operator", "line"] = "operator", limit: int = 20) -> str:
@@ -255,7 +255,7 @@ def timed(call: Call, run: Callable[[], Any]) -> Any:
 
 
 class ProfiledTask(FastTask):
-    """A run of the engine in which a profile times every node."""
+    """A run of the engine that times every node for a profile."""
 
     __slots__ = ()
 

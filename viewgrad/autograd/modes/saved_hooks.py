@@ -1,4 +1,4 @@
-"""Hooks on saved values: a pair of user functions that pack and unpack the values saved for backward."""
+"""Hooks on saved values: pairs of user functions that pack and unpack the values saved for backward."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
 
-# The active pairs of hooks, and the messages of blocks that forbid hooks; the innermost first.
+# The active pairs of hooks, and the messages of blocks that forbid hooks, innermost first.
 PAIRS: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks", default=None)
 DISABLED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks_disabled", default=None)
 
@@ -40,7 +40,7 @@ class PackedTensor(SavedTensor):
 
     @property
     def array(self) -> Array:  # type: ignore[override]
-        """The value that `unpack` returns."""
+        """The value returned by `unpack`."""
         with ModeSwitch(off=GRAD | PACK):
             tensor = self.unpack(self.content)
         if not isinstance(tensor, Tensor):
@@ -59,7 +59,7 @@ class PackedTensor(SavedTensor):
 class saved_tensors_hooks(ModeSwitch):
     """Pass every saved value through `pack` when it is saved and through `unpack` when it is needed.
 
-    `pack` is called when an operator saves a value, once for each node that saves it. It receives a copy, which it may
+    `pack` is called when an operator saves a value, once for each node that saves it. It receives a copy that it may
     keep. `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. If several pairs are
     active, only the innermost is used. Other data that nodes keep (shapes, indices) does not pass through the hooks.
 
@@ -101,7 +101,7 @@ class saved_tensors_hooks(ModeSwitch):
 
 
 class save_on_disk(saved_tensors_hooks):
-    """Save values for backward in files, each until its node releases it.
+    """Save values for backward in files, each of which is removed when its node releases the value.
 
     Arguments:
         dir: the directory for the files, which is created if it does not exist; by default the system's directory for
@@ -128,7 +128,7 @@ class save_on_disk(saved_tensors_hooks):
 
 
 class OnDisk:
-    """An array in a file, which is removed with this object."""
+    """An array in a file, which is removed together with this object."""
 
     __slots__ = ("__weakref__", "path")
 
@@ -190,13 +190,13 @@ class disable_saved_tensors_hooks(ModeSwitch):
 
 
 def packed(saved: SavedTensor) -> SavedTensor:
-    """Return the stand-in for `saved` that a node keeps while hooks are active."""
+    """Return the stand-in for `saved` that a node stores while hooks are active."""
     stack = PAIRS.get()
     if stack is None or isinstance(saved, PackedTensor | SavedConstant):
         return saved
     pack, unpack = stack[1]
     array = saved.array
-    # A copy: hooks may keep the tensor, and its value does not change if the original is written to.
+    # A copy: hooks may keep the tensor, and its value must not change if the original is written to.
     tensor = from_array(array.copy(order="K"))
     with ModeSwitch(off=GRAD | PACK):
         content = pack(tensor)
