@@ -1,6 +1,6 @@
 """The data: storages, tensors, their creation, and their interplay with NumPy.
 
-The module itself can be called, as the function `viewgrad.array`: `viewgrad.tensor([1.0, 2.0], requires_grad=True)`.
+The module itself can be called like `viewgrad.array`: `viewgrad.tensor([1.0, 2.0], requires_grad=True)`.
 """
 
 import sys

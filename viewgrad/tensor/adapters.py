@@ -1,8 +1,8 @@
-"""The table of adapters: for each NumPy callable, the function that tensors run in its place.
+"""The table of adapters: for each NumPy callable, the function that is called instead for tensors.
 
-A row of the table of operators *declares* the NumPy callables that mean its operator. A callable whose signature has
-more options than the operator gets an adapter on top, and a result with named fields one decoration. Which of the three
-a call reaches does not depend on the order of imports, and registering a callable twice on one level is an error.
+A row of the operator table *declares* the NumPy callables implemented by its operator. A callable with more options
+than the operator has an adapter that takes precedence, and a result with named fields is added by a decorator.
+Precedence does not depend on the order of imports, and registering a callable twice on the same level is an error.
 """
 
 from __future__ import annotations

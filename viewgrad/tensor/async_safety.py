@@ -1,4 +1,4 @@
-"""Safety against asynchronous exceptions: modes are restored, and it is known whether a write in place has begun.
+"""Safety against asynchronous exceptions: modes are restored, and it is known whether an in-place write has begun.
 
 See Note [Interrupted writes] in docs/notes/interruption.md.
 """
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def isolated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a copy of the context, so that its changes to modes end with it.
+    """Call a function in a copy of the context, so that its changes to modes are discarded afterwards.
 
     The caller's context is never changed, so there is no cleanup that a signal could interrupt.
     """
@@ -26,7 +26,7 @@ def isolated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def in_own_context(function: Callable[P, T]) -> Callable[P, T]:
-    """Make every call of a function `isolated`."""
+    """Decorate a function so that every call of it is `isolated`."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -36,10 +36,10 @@ def in_own_context(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Return whether an exception from a write in place comes from a check made before anything is written.
+    """Return whether an exception from an in-place write comes from a check made before anything was written.
 
-    The library's own errors do, and NumPy's errors raised in calls by the library. Exceptions of signal handlers come
-    from the user's code.
+    True for the library's own errors, and for NumPy errors raised in calls by the library. Exceptions from signal
+    handlers originate in the user's code.
     """
     if isinstance(error, AutogradError):
         return True

@@ -1,7 +1,7 @@
-"""The source location at which a tensor is converted to a plain value, and the use of the value there.
+"""The source location at which a tensor is converted to a plain value, and how the value is used there.
 
-CPython knows the columns of the instruction that a frame is at, so the expression is found in the syntax tree of the
-file. Without the source, or without columns (`-X no_debug_ranges`), the instructions themselves are inspected.
+CPython stores the columns of the instruction that a frame executes, so the expression is found in the syntax tree of
+the file. Without the source, or without columns (`-X no_debug_ranges`), the instructions themselves are inspected.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, Final
 
 import attrs
 
-# The instruction that requested the value.
 _parsing: Final = threading.RLock()
 
+# The kinds of instructions that request a value.
 CALL: Final = "call"
 STORE: Final = "store"  # an assignment to an element: `plain[i] = x`
-FORMAT: Final = "format"  # the operator `%` of strings
-ITERATION: Final = "iteration"  # a step of an iterator that converts, as of `map(float, xs)`
+FORMAT: Final = "format"  # string formatting with `%`
+ITERATION: Final = "iteration"  # a step of an iterator that converts, such as `map(float, xs)`
 OTHER: Final = "other"
 
 ITERATING: Final = ("FOR_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "SET_UPDATE", "CALL_FUNCTION_EX")
@@ -46,16 +46,15 @@ class Site:
     """The expression that requests a plain value, and its context.
 
     Attributes:
-        kind: the kind of the instruction: one of the names above.
-        is_consumed: whether the value goes into a comparison, a condition, an assertion, an error or a text, and
-            nowhere else.
+        kind: the kind of the instruction, one of the constants above.
+        is_consumed: whether the value is used only in a comparison, a condition, an assertion, an error or a string.
         is_discarded: whether the statement is an expression whose value is not used: `losses.append(float(loss))`.
         is_stored: whether a module's own code assigns the value itself to a name: `last = float(loss)`.
         is_flat: whether the assignment is to `plain.flat[i]`.
         callee: the function of a call; None if it cannot be determined.
-        around: the functions called with the value among their arguments, the innermost first.
+        around: the functions called with the value as an argument, innermost first.
         formats: the left operands of `%` around it.
-        names: without a source, the names that the code uses; otherwise None.
+        names: the names that the code uses if there is no source; otherwise None.
     """
 
     kind: str
@@ -75,7 +74,7 @@ def site_of(frame: FrameType) -> Site:
 
 
 def resolved(expression: ast.expr | None, frame: FrameType) -> Any:
-    """Return the object that a name, or an attribute of a module or class, means in a frame; None if unknown.
+    """Return the object that a name, or an attribute of a module or class, refers to in a frame; None if unknown.
 
     No code of the program is run: attributes of other objects are not looked up.
     """
@@ -117,7 +116,7 @@ def _site(code: CodeType, at: int) -> Site:
 
 
 def _path_to(file: str, position: tuple[int | None, ...], kind: str) -> list[ast.AST] | None:
-    """Return the nodes from a statement down to the expression at a position; None without a source."""
+    """Return the nodes from a statement down to the expression at a position, or None without a source."""
     first, last, start, end = position
     if None in position or end is None or start is None:
         return None
@@ -125,7 +124,7 @@ def _path_to(file: str, position: tuple[int | None, ...], kind: str) -> list[ast
     tree = _parsed("".join(lines)) if lines else None
     if tree is None or last is None or first is None or last > len(lines):
         return None
-    # Columns count bytes, in the tree as well as in the code.
+    # Columns count bytes, both in the tree and in the code.
     path: list[ast.AST] = []
     best: list[ast.AST] | None = None
     for path in _paths(tree, last):
@@ -140,7 +139,7 @@ def _path_to(file: str, position: tuple[int | None, ...], kind: str) -> list[ast
 
 
 def _paths(tree: ast.AST, line: int) -> Iterator[list[ast.AST]]:
-    """Yield all nodes that contain the end of a line's expressions, each with its ancestors from the statement on."""
+    """Yield all nodes that contain the end of a line's expressions, each with its ancestors up to the statement."""
     stack: list[list[ast.AST]] = [[tree]]
     while stack:
         path = stack.pop()
@@ -155,7 +154,9 @@ def _paths(tree: ast.AST, line: int) -> Iterator[list[ast.AST]]:
 
 
 def parse(source: str) -> ast.Module:
-    """Return the syntax tree of a file; one thread at a time, since CPython 3.11 may fail if several do it at once."""
+    """Return the syntax tree of a file; serialized by a lock, since parsing in several threads may fail in CPython
+    3.11.
+    """
     with _parsing:
         return ast.parse(source)
 
@@ -169,7 +170,7 @@ def _parsed(source: str) -> ast.AST | None:
 
 
 def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
-    """Return the site at the end of a path, with its surroundings."""
+    """Return the site at the end of a path, with its context."""
     node = path[-1]
     callee = node.func if isinstance(node, ast.Call) else None
     around: list[ast.expr] = []
@@ -204,7 +205,7 @@ def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
 
 
 def _consumes(parent: ast.AST, child: ast.AST) -> bool:
-    """Return whether an expression or statement uses a part of it only for a choice or a text."""
+    """Return whether an expression or statement uses a part of it only for a decision or a string."""
     if isinstance(parent, ast.Compare | ast.Assert | ast.Raise | ast.JoinedStr | ast.FormattedValue):
         return True
     if isinstance(parent, ast.If | ast.While | ast.IfExp):
@@ -222,7 +223,7 @@ def _consumes(parent: ast.AST, child: ast.AST) -> bool:
 
 
 def _is_consumed_next(code: CodeType, at: int) -> bool:
-    """Return whether the instructions after a call compare its value, branch on it or put it into a text."""
+    """Return whether the instructions after a call compare its value, branch on it or format it."""
     following = [each for each in dis.get_instructions(code) if each.offset > at and each.opname not in IDLE]
     for each in following[:3]:
         if each.opname in CONSUMING or "JUMP_IF" in each.opname or each.opname.startswith("POP_JUMP"):

@@ -1,17 +1,19 @@
-"""The errors and warnings for a tensor with a history that becomes a plain array or number.
+"""The errors and warnings for tensors with a history that are converted to plain arrays or numbers.
 
-A plain value carries no gradient. The line of the program that requests the value decides whether that is intended:
+A plain value has no gradient. The line of the program that requests the value decides whether the conversion is
+intended:
 
-- In a comparison, a condition, an assertion, a text or a log call the value cannot reach a result, so it is returned.
+- In a comparison, a condition, an assertion, a string or a log call the value cannot affect the result, so it is
+  returned.
 - NumPy, `math` and other libraries request numbers implicitly: `plain[i] = x`, `plain.fill(x)`, `math.sin(x)`. This is
-  an error that names an alternative with history.
+  an error, whose message names a differentiable alternative.
 - `float(x)`, `x.item()` and `x.tolist()` are explicit. Inside a transform (`viewgrad.func`, `vg.compile`) the number
-  could be a part of the result, so `float(x)` is an error there. In `viewgrad.func`, `x.item()` and `x.tolist()`
-  return differentiable scalars, also in compiled functions that it calls; in other compiled functions they are errors,
-  too. Elsewhere a statement of its own, such as `losses.append(float(loss))`, is silent, and other uses warn once for
-  each line.
+  could be part of the result, so `float(x)` is an error there. In `viewgrad.func`, `x.item()` and `x.tolist()` return
+  differentiable scalars, also in compiled functions that it calls; in other compiled functions they are errors too.
+  Elsewhere a statement of its own, such as `losses.append(float(loss))`, is silent, and other uses warn once for each
+  line.
 
-`bool()`, `int()` and formatted text lose nothing: the derivative of a step function is zero.
+`bool()`, `int()` and formatting lose nothing: the derivative of a step function is zero.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ import numpy as np
 from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeafGradWarning
 from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
-ADOPTED: Final = "__viewgrad_module__"  # the global of adopted functions that holds their module
+ADOPTED: Final = "__viewgrad_module__"  # the global variable of adopted functions that contains their module
 # What happens to the history of a value that escapes; see escapes.py.
 ENDS: Final = "ends"
 DETACHES: Final = "detaches"
@@ -45,25 +47,25 @@ STEPS: Final = "steps"
 REFUSES: Final = "refuses"
 KEEPS: Final = "keeps"
 
-# Explicit conversions of numbers; others are implicit.
+# Explicit conversions of numbers; all others are implicit.
 EXPLICIT: Final = (float, complex, int, hash)
 NAMES: Final = frozenset({"float", "complex", "int", "hash", "map", "item", "tolist", "tobytes"})
 # Builtins that call or iterate over their argument: `list(map(float, xs))`.
 RUNNING: Final = (list, tuple, set, frozenset, dict, sum, any, all, next, map, filter, zip, enumerate, functools.reduce)
-SORTING: Final = (sorted, max, min)  # by a `key` that converts
+SORTING: Final = (sorted, max, min)  # by a `key` function that converts
 COMPARING: Final = (
     math.isclose, math.isnan, math.isfinite, math.isinf, cmath.isclose, cmath.isnan, cmath.isfinite,
     cmath.isinf, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, bool, isinstance,
 )  # fmt: skip
-# Functions that return a choice or an integer for a number among their arguments.
+# Functions that return a choice or an integer, given a number among their arguments.
 STEPPING: Final = (
     *COMPARING, int, round, math.floor, math.ceil, math.trunc, np.isclose, np.allclose, np.isnan, np.isfinite, np.isinf,
     np.array_equal, np.floor, np.ceil, np.trunc, np.rint, np.sign, np.signbit, range, len, type,
 )  # fmt: skip
-OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for `plain.flat[i] = x`, for any failure
+OF_FLAT: Final = "Error setting single item of array."  # NumPy's message for any failure of `plain.flat[i] = x`
 TEXTS: Final = (print, format, str, repr, ascii)
 STANDARD: Final = os.path.dirname(linecache.__file__)
-# Modules and functions of matplotlib that are called for their results; also `pyplot.psd` returns those of mlab.
+# Matplotlib modules and functions that are called for their results; `pyplot.psd` also returns the results of mlab.
 COMPUTING: Final = frozenset({"cbook", "mlab", "path", "transforms", "tri"})
 RETURNING: Final = frozenset({"rgb_to_hsv", "hsv_to_rgb", "hist", "hist2d"})
 PRINTERS: Final = frozenset({"print", "pprint", "pformat", "format", "echo"})
@@ -89,10 +91,10 @@ GIVEN: Final = {
     "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
     "hash()": "depends on the value: another tensor of equal value finds the cached entry, without a gradient",
 }
-# The functions that make tensors: in a program that imports viewgrad.numpy, and in an adopted one.
+# The functions that create tensors, in a program that imports viewgrad.numpy and in an adopted one.
 MAKERS: Final = "zeros(), empty() or array() of viewgrad.numpy instead of numpy"
 OWN_MAKERS: Final = "numpy.array() of it inside the function"
-# What a line attempts, and the way to keep the history; the first match is used.
+# What a line attempts, and how to keep the history; the first match is used.
 TRIED: Final = (
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\b(put|place|putmask|copyto|fill_diagonal|full|full_like)\s*\("
@@ -116,7 +118,7 @@ TRIED: Final = (
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
     (re.compile(r"\btype\s*\("), "cast a tensor by astype()"),
 )
-# For numbers: requested by Python's own functions, and by elements of plain arrays.
+# For numbers, requested by Python's own functions or by elements of plain arrays.
 NUMBERED: Final = (
     (re.compile(r"\b(fromiter|array)\s*\("), "join tensors by array() or stack() of viewgrad.numpy"),
     (
@@ -155,12 +157,12 @@ def conversion_refused(what: str) -> str:
 
 
 def captured_write_refused(what: str, *, is_given_out: bool = False) -> str:
-    """Return the error message for a tensor that is written into memory that plain arrays look at.
+    """Return the error message for a tensor that is written into memory visible to plain arrays.
 
     Arguments:
         what: the property that an array cannot have: "requires grad" or "has a tangent".
-        is_given_out: whether the memory is a tensor's, and the arrays were given out, rather than the memory of an
-            array made outside of the function.
+        is_given_out: whether the memory belongs to a tensor, of which arrays were given out, rather than to an array
+            created outside the function.
     """
     frame, _ = _frame_of_user()
     where = _location_of(frame)
@@ -178,18 +180,18 @@ def captured_write_refused(what: str, *, is_given_out: bool = False) -> str:
 
 
 def _line_of(frame: FrameType | None) -> str:
-    """Return the source line that a frame executes; "" if it is not known."""
+    """Return the source line that a frame executes, or "" if it is unknown."""
     return "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
 
 
 def _location_of(frame: FrameType | None) -> str:
-    """Return the number, the file and the text of the line that a frame executes, for a message; "" if unknown."""
+    """Return the line number, file and text of the line that a frame executes, for a message; "" if unknown."""
     line = _line_of(frame)
     return f" (line {frame.f_lineno} of {frame.f_code.co_filename}: {line})" if frame is not None and line else ""
 
 
 def is_drawn() -> bool:
-    """Return whether matplotlib requests the array for a plot, so that no result depends on it."""
+    """Return whether Matplotlib requests the array for a plot, so that no result depends on it."""
     calls = [(module.split(".")[1], name) for module, name in _frame_of_user()[1] if module.startswith("matplotlib.")]
     if not calls or calls[0][0] in COMPUTING:
         return False
@@ -197,7 +199,7 @@ def is_drawn() -> bool:
 
 
 def check_conversion(by: str, history: str, in_transform: bool) -> None:
-    """Decide about a conversion of a tensor with history to a plain value, three calls up the stack.
+    """Check a conversion of a tensor with history to a plain value, requested three calls up the stack.
 
     Arguments:
         by: the name of the escape.
@@ -244,10 +246,10 @@ NOTED: Final[ContextVar[list[DetachedConversionError] | None]] = ContextVar("vie
 
 
 def noted(error: DetachedConversionError) -> DetachedConversionError:
-    """Store an error that is about to be raised, and return it.
+    """Record an error that is about to be raised, and return it.
 
-    A program that catches it (`except Exception: return default`) continues with a different value than it would have
-    computed from plain numbers. The transform then raises the error.
+    A program that catches it (`except Exception: return default`) would continue with a value that plain numbers would
+    not have produced. The transform then raises the recorded error.
     """
     found = NOTED.get()
     if found is not None:
@@ -257,7 +259,7 @@ def noted(error: DetachedConversionError) -> DetachedConversionError:
 
 @contextlib.contextmanager
 def handles_conversion_errors() -> Iterator[None]:
-    """Run library code that handles the errors for lost histories itself."""
+    """A context for library code that handles the errors for lost histories itself."""
     token = NOTED.set(None)
     try:
         yield
@@ -269,14 +271,14 @@ _refusal: Final[ContextVar[DetachedConversionError | None]] = ContextVar("viewgr
 
 
 def raise_cause(error: ValueError) -> None:
-    """Raise the library's error that NumPy hides behind `setting an array element with a sequence`, if any."""
+    """Raise the library's error that NumPy replaced by `setting an array element with a sequence`, if any."""
     cause = _refusal.get() if error.args == (OF_FLAT,) else error.__cause__
     if isinstance(cause, DetachedConversionError):
         raise cause from None
 
 
 def _is_allowed(site: Site, called: Any, frame: FrameType) -> bool:
-    """Return whether the value is used only for a choice or a text."""
+    """Return whether the value is used only for a decision or a string."""
     if site.is_consumed or site.kind == FORMAT or _is_one_of(called, COMPARING + SORTING):
         return True
     if any(isinstance(_value(left, frame), str) for left in site.formats):
@@ -285,7 +287,7 @@ def _is_allowed(site: Site, called: Any, frame: FrameType) -> bool:
 
 
 def _is_end(function: Any, frame: FrameType) -> bool:
-    """Return whether a function that takes a plain value only branches on it or formats it."""
+    """Return whether a function only branches on or formats a plain value."""
     found = resolved(function, frame)
     if _is_one_of(found, STEPPING) or _is_one_of(found, TEXTS):
         return True
@@ -297,7 +299,7 @@ def _is_end(function: Any, frame: FrameType) -> bool:
 
 
 def _is_logger(owner: Any) -> bool:
-    """Return whether `owner.log(...)` writes to a log, rather than computing a logarithm."""
+    """Return whether `owner.log(...)` writes to a log rather than computing a logarithm."""
     return owner is not None and not isinstance(owner, types.ModuleType | np.ndarray | type)
 
 
@@ -317,7 +319,7 @@ def _writes(site: Site, called: Any) -> bool:
 
 
 def is_shown(frame: FrameType) -> bool:
-    """Return whether a text that a frame requests is only printed, logged or raised."""
+    """Return whether a string that a frame requests is only printed, logged or raised."""
     site = site_of(frame)
     if site.names is not None:  # no source available
         return not site.names.isdisjoint({"print", *LOGGERS})
@@ -358,12 +360,12 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
 
 
 def _in_terms_of(frame: FrameType, advice: str) -> str:
-    """Return an advice for a frame: adopted code has viewgrad's functions under NumPy's names."""
+    """Return advice in the terms of a frame: adopted code uses viewgrad's functions under NumPy's names."""
     return advice.replace(MAKERS, OWN_MAKERS) if ADOPTED in frame.f_globals else advice
 
 
 def _is_library(frame: FrameType) -> bool:
-    """Return whether a frame runs code that is installed, or Python's own."""
+    """Return whether a frame runs an installed package or the standard library."""
     file = frame.f_code.co_filename
     return "site-packages" in file or file.startswith(STANDARD)
 
@@ -384,10 +386,10 @@ def _warning_text(by: str, file: str, number: int) -> str:
 
 
 def warn_of_missing_grad(is_retained: bool) -> None:
-    """Warn, at the line of the caller's caller, of reading the `grad` of a tensor that was computed.
+    """Warn, at the line of the caller's caller, about reading the `grad` of a tensor that is not a leaf.
 
     Arguments:
-        is_retained: whether it retains its gradient, but was written to since.
+        is_retained: whether the tensor retains its gradient but was written to afterwards.
     """
     warnings.warn(
         "the grad of this tensor is None although it retains it: the tensor, or another part of its base, was written "
@@ -403,9 +405,9 @@ def warn_of_missing_grad(is_retained: bool) -> None:
 
 
 def _frame_of_user() -> tuple[FrameType | None, list[tuple[str, str]]]:
-    """Return the innermost frame outside this library and installed ones, and the modules and functions of the latter.
+    """Return the innermost frame of user code, and the modules and functions of the libraries it called.
 
-    The function called by the frame comes first.
+    The function called by that frame comes first.
     """
     frame: FrameType | None = sys._getframe(1)
     calls: list[tuple[str, str]] = []

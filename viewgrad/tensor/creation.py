@@ -31,8 +31,8 @@ def _fresh(array: np.ndarray[Any, Any], requires_grad: bool, garbage: bool = Fal
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a tensor that shares the memory of `array`.
 
-    Each sees the writes of the other. Because the owner of the array may write to it at any time, values saved from
-    such a tensor for backward are copied when they are saved.
+    Writes to either are visible in the other. Because the owner of the array may write to it at any time, values saved
+    from such a tensor for backward are copied when they are saved.
 
     Arguments:
         array: an array of bools, integers, floats or complex numbers in native byte order.
@@ -77,7 +77,9 @@ def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def captured_array(tensor: Tensor) -> np.ndarray[Any, Any] | None:
-    """Return the array that a tensor was made from by `as_captured`; None for all others, also for its views."""
+    """Return the array that a tensor was created from by `as_captured`; None for all other tensors, including its
+    views.
+    """
     storage = tensor._storage
     return tensor._array if type(storage) is CapturedStorage and tensor._array is storage.root else None
 
@@ -96,7 +98,7 @@ def asarray(data: Any, dtype: Any = None, *, device: Any = None, copy: bool | No
     """Convert `data` to a tensor: return a tensor unchanged, share the memory of an array, and copy anything else.
 
     Arguments:
-        data: a tensor, an array, a number or nested sequences of numbers.
+        data: a tensor, an array, a number or a nested sequence of numbers.
         dtype: the desired dtype; a tensor or array of another dtype is converted (a tensor differentiably).
         device: None or "cpu".
         copy: True to always copy (a tensor by `clone()`); False to raise an error instead of copying.
@@ -143,25 +145,26 @@ def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
     """Convert an array of objects, among them 0-d tensors, to one tensor.
 
     Raises:
-        TypeError: for objects that are not tensors and numbers.
+        TypeError: for objects that are neither tensors nor numbers.
     """
     if array.size and not isinstance(array, np.ma.MaskedArray):
         flat = array.reshape(-1).tolist()
         if holds_tensor(flat) and not any(np.ndim(item) for item in flat):
             made: Tensor = joined(flat).reshape(array.shape)
             return made
-    return from_numpy(array)  # from_numpy refuses it
+    return from_numpy(array)  # from_numpy rejects it
 
 
 def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
-    """Return an object that holds tensors as a tensor: what its `__array__` gives, or the items of a sequence.
+    """Convert an object that contains tensors to a tensor: the result of its `__array__`, or the items of a sequence.
 
-    Other objects are returned as they are. Those with `__array_ufunc__`, such as quantities with units, are more than
-    their elements and follow their own rules.
+    Other objects are returned unchanged, including those with `__array_ufunc__`, such as quantities with units, which
+    follow rules of their own.
 
     Arguments:
         value: the object.
-        is_asked: whether an array is asked for, as by `numpy.asarray`, so that these objects are converted, too.
+        is_asked: whether an array was requested explicitly, as by `numpy.asarray`, so that these objects are converted
+            too.
     """
     kind = type(value)
     if isinstance(value, (Tensor, np.generic, np.ndarray)):
@@ -178,7 +181,7 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
     return value
 
 
-# Types of arguments, and of items of lists, that hold no tensors in a way of their own.
+# Types of arguments, and of items of lists, that never contain tensors in a form of their own.
 COMMON: Final = frozenset({
     Tensor, np.ndarray, float, int, bool, complex, str, bytes, type(None), slice, range, type, type(Ellipsis),
     np.float64, np.float32, np.int64, np.bool_, np.complex128,
@@ -186,12 +189,12 @@ COMMON: Final = frozenset({
 
 
 def with_arrays(args: Any) -> Any:
-    """Return arguments with tensors in place of objects that hold some, also in lists.
+    """Replace objects that contain tensors by tensors, also inside lists.
 
-    Such an object has an `__array__` that gives a tensor, or is a sequence of tensors of another class than list.
+    Such an object has an `__array__` that returns a tensor, or is a sequence of tensors whose class is not list.
 
     Arguments:
-        args: the arguments of a function of NumPy's, or the items of a list: a list or a tuple.
+        args: the arguments of a NumPy function, or the items of a list: a list or a tuple.
     """
     return args if COMMON.issuperset(map(type, args)) else type(args)(map(_with_arrays, args))
 
@@ -202,14 +205,14 @@ def _with_arrays(value: Any) -> Any:
     return value if type(value) in COMMON else as_its_array(value)
 
 
-# Objects with a length and items that NumPy does not take apart.
+# Objects with a length and items that NumPy does not treat as sequences.
 NO_SEQUENCES: Final = (str, bytes, bytearray, memoryview, Mapping, Tensor, TypedArray)
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
-    """Convert an assigned value to a tensor of a dtype: None becomes NaN, and strings numbers, as in NumPy.
+    """Convert an assigned value to a tensor of a given dtype; as in NumPy, None becomes NaN and strings are parsed.
 
-    Objects of other libraries are refused, since they would lose their mask, units or history.
+    Objects of other libraries are rejected, since they would lose their mask, units or history.
     """
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
@@ -218,7 +221,8 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
     else:
         exact = False
     if exact or (type(value) is complex and dtype.kind != "c"):
-        return from_number(np.asarray(value, dtype))  # raises NumPy's own error for those that the dtype cannot hold
+        # raises NumPy's own error for values that the dtype cannot represent
+        return from_number(np.asarray(value, dtype))
     try:
         made = as_operand(value)
         if dtype.kind != "c" and made._array.dtype.kind == "c" and type(value) in (list, tuple):
@@ -233,7 +237,7 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def from_number(array: np.ndarray[Any, Any]) -> Tensor:
-    """Return a tensor over `array`, a number or another internal value that depends on no tensor."""
+    """Return a tensor over `array`, which is a number or another internal value that depends on no tensor."""
     out = from_array(array)
     observer = observed()
     if observer is not None:
@@ -278,11 +282,11 @@ def holds_tensor(value: object) -> bool:
 
 
 def joined(nested: Any, dtype: np.dtype[Any] | None = None) -> Tensor:
-    """Join nested lists that contain tensors to one tensor, as `numpy.array` joins numbers; gradients flow to each.
+    """Combine nested lists that contain tensors into one tensor, as `numpy.array` does for numbers.
 
     Arguments:
         nested: the lists.
-        dtype: the dtype to which None and strings among the items are converted; they are refused if it is omitted.
+        dtype: the dtype to which None and strings among the items are converted; if omitted, these are rejected.
     """
     items = [as_operand(item) if dtype is None else as_assigned(item, dtype) for item in nested]
     tensor: Tensor = np.stack(items)  # type: ignore[assignment]
@@ -465,7 +469,7 @@ def ones_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_
 
 
 def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return an uninitialised tensor with the shape, dtype and memory layout of `other`."""
+    """Return an uninitialized tensor with the shape, dtype and memory layout of `other`."""
     checked_device(device)
     return _fresh(np.empty_like(_array(other), dtype), requires_grad, garbage=True)
 
@@ -481,18 +485,18 @@ def full_like(
 
 
 def _filled(array: np.ndarray[Any, Any], value: Tensor, requires_grad: bool) -> Tensor:
-    """Return a tensor over `array`, with `value` written over all of it."""
+    """Return a tensor over `array` after assigning `value` to all elements."""
     out = _fresh(array, False, garbage=True)
     out.copy_(value)
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def _array(other: Any) -> Any:
-    return np.asarray(other._array) if isinstance(other, Tensor) else other  # a number that is traced is no array
+    return np.asarray(other._array) if isinstance(other, Tensor) else other  # a traced number is not an array
 
 
 def _filled_by(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    """Return a tensor of a shape that is given as a tuple or as lengths; a dtype may follow, as in NumPy."""
+    """Return a filled tensor of a shape that is given as a tuple or as lengths; a dtype may follow, as in NumPy."""
     checked_device(device)
     if len(more) == 1 and not isinstance(more[0], (int, np.integer)):
         (dtype,) = more

@@ -1,4 +1,4 @@
-"""DLPack: tensors passed to other libraries, and taken from them, without copying.
+"""DLPack: exchange of tensors with other libraries without copying.
 
 Memory that another library may write to unnoticed is treated as foreign memory: values saved from it for backward are
 copied when they are saved. See Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
@@ -18,11 +18,11 @@ from .storage import storage_of
 from .tensor import Tensor, from_array, method
 from .trace_hooks import array_of
 
-DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
+DLPACK_CPU: Final = (1, 0)  # kDLCPU and the device number
 
 
 def allow_external_writes(tensor: Tensor) -> None:
-    """Prepare for undetected writes to `tensor`: preserve saved values, and copy later ones when they are saved."""
+    """Prepare for undetected writes to `tensor`: preserve values saved so far, and copy values saved later."""
     storage = storage_of(tensor)
     storage.preserve(storage.root, None, "an export by DLPack")
     storage.foreign = storage.shared = True
@@ -48,8 +48,8 @@ def __dlpack__(
     Arguments:
         stream: None; there are no streams on a CPU.
         max_version: the newest version of DLPack that the consumer understands.
-        dl_device: the device wanted; None or the CPU.
-        copy: True for a copy, False to refuse one, None for a copy only where one is needed.
+        dl_device: the requested device; None or the CPU.
+        copy: True to copy, False to raise an error instead of copying, None to copy only if needed.
 
     Raises:
         AutogradError: if the tensor requires grad, or has a tangent, since the capsule would carry neither.
@@ -85,7 +85,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         copy: True to copy; False to raise an error instead of copying; None to share memory if possible.
 
     Returns:
-        A tensor without history. If memory is shared, each side sees the writes of the other.
+        A tensor without history. If memory is shared, writes by either side are visible to the other.
 
     Raises:
         AutogradError: for a tensor that requires grad.
@@ -96,7 +96,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         Tensor([0., 1., 2.])
     """
     checked_device(device)
-    # NumPy 2.0 has no such options: it shares memory, or fails.
+    # NumPy 2.0 lacks these options: it shares memory or fails.
     keywords = {} if copy is None or np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"copy": copy}
     array = np.from_dlpack(x, device=None, **keywords) if keywords else np.from_dlpack(x)
     return from_array(np.array(array)) if copy else from_numpy(array)

@@ -1,4 +1,4 @@
-"""Equality as guards and caches need it: of arrays bit by bit, and of constants by type and value."""
+"""Equality for guards and caches: arrays are compared bit by bit, constants by type and value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def array_key(array: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
-    """Return a hashable key that only arrays with the same dtype, shape and elements share.
+    """Return a hashable key that is equal for arrays with the same dtype, shape and elements only.
 
     Elements are the same if their bits are: NaN equals itself, and 0.0 is not -0.0.
     """

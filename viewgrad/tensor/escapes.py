@@ -1,16 +1,16 @@
 """Escapes: every way in which a value leaves a tensor as a plain number, array or text.
 
-No gradient flows through a value that escaped, and a traced graph does not contain it. The table `ESCAPES` states for
-each escape what is returned, and so what must be done:
+No gradient flows through a value that escaped, and a traced graph does not contain it. The table `ESCAPES` states what
+each escape returns, and therefore what must be done:
 
 - in eager mode, if the tensor has a history: warn or raise (`Escape.history`; the messages are in conversions.py);
-- inside a transform (`viewgrad.func`, `vg.compile`), the same, but more strictly, since no part of the result may be
+- inside a transform (`viewgrad.func`, `vg.compile`): the same, but more strictly, since no part of the result may be
   detached unnoticed;
 - in a trace (`Escape.traced`): guard the elements that escaped (`Observer.escaped`), or report that the program reads
-  something that differs from run to run (`Observer.queried`).
+  something that may differ between runs (`Observer.queried`).
 
 Code that returns such a value calls `record_escape(tensor, NAME, value)`. tests/test_escapes.py tries each escape in
-each mode, and finds attributes of `Tensor` that should be in the table and are not.
+each mode, and finds attributes of `Tensor` that are missing from the table.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .trace_hooks import OBSERVER
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-# What a trace does about an escape; the shapes, dtypes and identities of a graph are fixed.
-GUARDED: Final = "guarded"  # `Observer.escaped`: the elements must be the same in each run
-REPORTED: Final = "reported"  # `Observer.queried`: the result differs from run to run
-RECORDED: Final = "recorded"  # the result is a tensor, which the trace records
-FIXED: Final = "fixed"  # it is the same in each run of a graph
-UNSEEN: Final = "unseen"  # it raises for every tensor that a trace has made
+# What a trace does about an escape; shapes, dtypes and identities are fixed in a graph.
+GUARDED: Final = "guarded"  # `Observer.escaped`: the elements must be the same in every run
+REPORTED: Final = "reported"  # `Observer.queried`: the result may differ between runs
+RECORDED: Final = "recorded"  # the result is a tensor that the trace records
+FIXED: Final = "fixed"  # the result is the same in every run of a graph
+UNSEEN: Final = "unseen"  # raises for every tensor created in a trace
 
 
 @attrs.frozen
@@ -70,7 +70,7 @@ _TABLE: Final = (
     Escape("int()", "integer", STEPS, GUARDED, controls_flow=True),  # with round(), floor(), ceil(), trunc(), __index__
     Escape("bool()", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("in", "bool", STEPS, GUARDED, controls_flow=True),
-    Escape("hash()", "integer", ENDS, GUARDED),  # the hash of a scalar; that of an array depends on its identity
+    Escape("hash()", "integer", ENDS, GUARDED),  # the hash of a scalar; the hash of an array depends on its identity
     # NumPy's.
     Escape("item()", "number", DETACHES, GUARDED),
     Escape("tolist()", "number", DETACHES, GUARDED),
@@ -94,7 +94,7 @@ _TABLE: Final = (
     Escape("viewgrad.save()", "file", KEEPS, GUARDED),  # documented to save only values
     Escape("pickle", "bytes", REFUSES, GUARDED),
     Escape("copy.deepcopy()", "copy", KEEPS, RECORDED),
-    # Texts.
+    # Strings.
     Escape("repr()", "text", STEPS, REPORTED),
     Escape("format()", "text", STEPS, REPORTED),
     # Values on which the library itself branches, or that NumPy's functions return.
@@ -102,14 +102,14 @@ _TABLE: Final = (
     Escape("where=", "bool", STEPS, GUARDED, controls_flow=True),
     Escape("an index", "integer", STEPS, GUARDED, controls_flow=True),
     Escape("a choice by values", "number", STEPS, GUARDED),
-    # About the graph, and the gradients in it.
+    # Properties of the graph and its gradients.
     Escape("the gradient", "gradient", KEEPS, REPORTED),
     Escape("grad_fn", "graph", KEEPS, FIXED),
     Escape("_version", "version", KEEPS, FIXED),
     Escape("shape", "shape", KEEPS, FIXED),  # with dtype, ndim, size, strides, len(), flags
     Escape("identity", "identity", KEEPS, FIXED),  # id(), `is`, weak references, the hash of an array
-    # An exception by the elements: LinAlgError, FloatingPointError under np.errstate(all="raise"). That it was raised,
-    # and that it was not, decides the control flow of a program that catches it.
+    # An exception that depends on elements: LinAlgError, or FloatingPointError under np.errstate(all="raise"). Whether
+    # it was raised decides the control flow of a program that catches it.
     Escape("an exception", "exception", STEPS, GUARDED, controls_flow=True),
     # Refused for every tensor.
     Escape("ctypes", "memory", REFUSES, UNSEEN),
@@ -130,7 +130,7 @@ def record_escape(tensor: Tensor, name: str, value: Any) -> None:
         value: the returned value.
 
     Raises:
-        DetachedConversionError: if a history would be lost and the line of the program does not say that this is meant.
+        DetachedConversionError: if a history would be lost, unless the line of the program shows that this is intended.
     """
     mode = current_mode()
     if mode & (GRAD | FORWARD):
@@ -147,13 +147,13 @@ def record_escape(tensor: Tensor, name: str, value: Any) -> None:
 
 
 def has_history(tensor: Tensor) -> bool:
-    """Return whether a gradient or a tangent would be lost if the values of a tensor were used without it."""
+    """Return whether using the values of a tensor without its history would lose a gradient or a tangent."""
     mode = current_mode()
     return bool(mode & GRAD and tensor.requires_grad) or bool(mode & FORWARD and has_tangent(tensor))
 
 
 def has_tangent(tensor: Tensor) -> bool:
-    """Return whether `tensor` has a tangent at any level of forward mode that is open."""
+    """Return whether `tensor` has a tangent at any open level of forward mode."""
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
     return tangents is not None and any(level.open for level in tangents.records)
@@ -162,8 +162,8 @@ def has_tangent(tensor: Tensor) -> bool:
 # -- transforms --------------------------------------------------------------------------------------------------------
 
 OUTSIDE: Final = 0
-DIFFERENTIATED: Final = 1  # by `viewgrad.func`: the scalars that `item()` gives live no longer than the transform
-COMPILED: Final = 2  # a compiled function detaches, like the function itself
+DIFFERENTIATED: Final = 1  # by `viewgrad.func`: the scalars returned by `item()` live no longer than the transform
+COMPILED: Final = 2  # a compiled function detaches, like the original function
 COMPILED_WITHIN: Final = 3  # a compiled function called by `viewgrad.func`, with differentiable scalars
 
 _in_transform: Final[ContextVar[int]] = ContextVar("viewgrad_in_transform", default=OUTSIDE)
@@ -183,7 +183,7 @@ def is_differentiated(tensor: Tensor) -> bool:
 
 
 def transform_kind() -> int:
-    """Return which kind of transform runs the program: OUTSIDE, DIFFERENTIATED, COMPILED or COMPILED_WITHIN."""
+    """Return the kind of transform that runs the program: OUTSIDE, DIFFERENTIATED, COMPILED or COMPILED_WITHIN."""
     return _in_transform.get()
 
 
@@ -193,16 +193,16 @@ def is_within_transform() -> bool:
 
 
 def within_compiled() -> AbstractContextManager[None]:
-    """Run the function that was compiled."""
+    """A context for running the function that was compiled."""
     return within_transform(COMPILED_WITHIN if is_within_transform() else COMPILED)
 
 
 @contextmanager
 def within_transform(kind: int = DIFFERENTIATED) -> Iterator[None]:
-    """Run the function that is transformed.
+    """A context for running the function that is transformed.
 
-    NumPy reports an error in an assignment to an element of an array as a ValueError of its own; the error that caused
-    it is raised instead. An error for a lost history that the function has caught is raised in the end.
+    NumPy reports an error in an assignment to an array element as a ValueError of its own; the error that caused it is
+    raised instead. An error about a lost history that the function has caught is raised at the end.
     """
     token = _in_transform.set(kind)
     errors: list[DetachedConversionError] = []
@@ -216,7 +216,8 @@ def within_transform(kind: int = DIFFERENTIATED) -> Iterator[None]:
         raise_cause(error)
         raise
     finally:
-        # An interruption may leave this suspended until it is closed elsewhere; its own context is gone then.
+        # An interruption may leave this generator suspended until it is closed elsewhere, when its own context no
+        # longer exists.
         with suppress(ValueError):
             NOTED.reset(outer)
             _in_transform.reset(token)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .modes import FORWARD, MODE
 
-FIRST_PRUNE: Final = 64  # holders of a level above which dead ones are removed
+FIRST_PRUNE: Final = 64  # the number of holders of a level above which dead ones are removed
 
 
 class DualLevel:
@@ -17,7 +17,7 @@ class DualLevel:
 
     Attributes:
         outer: the level around it, if any.
-        open: whether the block has not been left yet.
+        open: whether the block is still open.
     """
 
     __slots__ = ("_holders", "_limit", "open", "outer")
@@ -61,9 +61,9 @@ def open_levels() -> list[DualLevel]:
 
 
 class at_level:
-    """A context in which `level` is the innermost open level; with None, no level is open.
+    """A context in which `level` is the innermost open level; if None, no level is open.
 
-    The tangents of a level are computed at the level around it: so they have tangents of their own there.
+    The tangents of a level are computed at the enclosing level, so they have tangents of their own there.
     """
 
     __slots__ = ("_level", "_level_before", "_mode_before")

@@ -1,7 +1,8 @@
-"""Plain arrays that look at the memory of a tensor, given out inside a transform.
+"""Plain arrays over the memory of a tensor that were given out inside a transform.
 
-A class that is not adopted, or a library, may keep such an array. If a value with a history is written to the tensor
-while the array exists, whoever reads the array finds the number without the history. So the write is refused.
+A class that is not adopted, or a library, may keep such an array. If a value with a history were written to the tensor
+while the array exists, readers of the array would get the number without the history. Such writes are therefore
+refused.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from .saved_windows import address_of
 from .storage import Storage
 
 Array = np.ndarray[Any, Any]
-# The storages that have given out arrays, by their address, with the objects that these arrays keep alive.
+# The storages that have given out arrays, by address, with the objects that these arrays keep alive.
 _GIVEN_OUT: Final[dict[int, tuple[weakref.ref[Storage], weakref.WeakSet[Window]]]] = {}
 
 
 class Window:
-    """An object that `numpy.asarray` makes a window of memory from, and that every view of the window keeps alive."""
+    """An object from which `numpy.asarray` creates an array over a window of memory; every view of that array keeps it
+    alive.
+    """
 
     __slots__ = ("__array_interface__", "__weakref__", "memory")
 
@@ -30,25 +33,25 @@ class Window:
 
 
 def window_at(array: Array, address: int, memory: Array, *, is_writable: bool = True) -> Window:
-    """Return the window at an address that has the shape and strides of an array.
+    """Return an array over memory at an address, with the shape and strides of a given array.
 
     Arguments:
         array: the array.
         address: the address of its first element.
         memory: the array that owns the memory there.
-        is_writable: whether arrays made from it can be written to.
+        is_writable: whether arrays created from it are writable.
     """
     interface = {"shape": array.shape, "strides": array.strides, "typestr": array.dtype.str, "version": 3}
     return Window(interface | {"data": (address, not is_writable)}, memory)
 
 
 def give_out(storage: Storage, array: Array, *, is_writable: bool = False) -> Array:
-    """Return a window on an array of a storage, and remember that there is one as long as it exists.
+    """Return an array over the memory of a storage, and track it as long as it exists.
 
     Arguments:
         storage: the storage.
         array: the array of a tensor on it.
-        is_writable: whether the window can be written to.
+        is_writable: whether the returned array is writable.
     """
     window = window_at(array, address_of(array), array, is_writable=is_writable)
     known = _GIVEN_OUT.get(id(storage))
@@ -60,7 +63,7 @@ def give_out(storage: Storage, array: Array, *, is_writable: bool = False) -> Ar
 
 
 def has_given_out(storage: Storage) -> bool:
-    """Return whether an array of `give_out` still looks at the memory of a storage."""
+    """Return whether an array returned by `give_out` still refers to the memory of a storage."""
     if not _GIVEN_OUT:
         return False
     known = _GIVEN_OUT.get(id(storage))

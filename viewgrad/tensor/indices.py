@@ -1,7 +1,7 @@
-"""Basic indices: taking windows, and composing indices, so that a view of a view is one index into the base.
+"""Basic indices: take windows, and compose indices so that a view of a view is one index into the base.
 
 The cost does not depend on the length of the chain of views, and the position of a view in its base is known without
-looking at addresses.
+comparing addresses.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def window_at(buffer: Any, index: Any) -> Any:
-    """Return the window `buffer[index]` of an array or a tensor, also of a single element.
+    """Return the window `buffer[index]` of an array or a tensor, even for a single element.
 
-    If an index is complete, NumPy returns a number. A caller that writes to the result, or needs to see changes, needs
-    the window.
+    If an index selects a single element, NumPy returns a number. A caller that writes to the result, or needs to see
+    changes, needs the window.
     """
     window = buffer[index]
     if type(window if type(buffer) is np.ndarray else window._array) is not np.ndarray:
@@ -28,18 +28,19 @@ def window_at(buffer: Any, index: Any) -> Any:
 
 
 def add_at(array: Any, index: Any, value: Any) -> None:
-    """Call `np.add.at`, with a workaround for NumPy 2.4, which reads beyond values of fewer dimensions."""
+    """Call `np.add.at`, with a workaround for NumPy 2.4, which reads out of bounds if the values have fewer dimensions.
+    """
     if array.ndim == 1 and 0 < np.ndim(value) < np.ndim(index[0] if type(index) is tuple else index):
         value = np.broadcast_to(value, array[index].shape)
     np.add.at(array, index, value)
 
 
 def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """Return the basic index with `base[outer][inner]` is `base[composed(outer, inner, base.shape)]`.
+    """Return the basic index for which `base[outer][inner]` is `base[composed(outer, inner, base.shape)]`.
 
     Arguments:
         outer: the index of a view of the base.
-        inner: an index of that view, which is in range.
+        inner: an index into that view, within bounds.
         shape: the shape of the base.
 
     Returns:
@@ -49,7 +50,8 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
     inner = inner if type(inner) is tuple else (inner,)
     if PLAIN.issuperset(map(type, outer)) and PLAIN.issuperset(map(type, inner)):
         return _composed_plain(outer, inner, shape)
-    parts: list[Any] = []  # for each dimension of the base, and each new one of `outer`: an int, a range or None
+    # for each dimension of the base, and each dimension added by `outer`: an int, a range or None
+    parts: list[Any] = []
     dimension = 0
     for item in _expanded(outer, len(shape)):
         if item is None:
@@ -71,7 +73,7 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
         while item is None:
             result.append(None)
             item = next(items)
-        if part is None:  # a dimension of length 1 that `outer` adds
+        if part is None:  # a dimension of length 1 added by `outer`
             if type(item) is slice:
                 if not range(1)[item]:
                     return None
@@ -80,12 +82,12 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
             result.append(_as_slice(part[item]))
         else:
             result.append(part[item])
-    result.extend(items)  # dimensions added at the end
+    result.extend(items)  # dimensions appended at the end
     return tuple(result)
 
 
 def _composed_plain(outer: tuple[Any, ...], inner: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return the composed index of integers and slices, without a slice for each trailing dimension."""
+    """Return the composed index of integers and slices, without a slice for every trailing dimension."""
     result: list[Any] = []
     items = iter(inner)
     for dimension, first in enumerate(outer):
@@ -107,7 +109,7 @@ def _composed_plain(outer: tuple[Any, ...], inner: tuple[Any, ...], shape: tuple
 
 
 def _expanded(index: tuple[Any, ...], ndim: int) -> list[Any]:
-    """Return the items of an index, with a slice for every dimension that it leaves whole."""
+    """Return the items of an index, with a full slice for every dimension that it omits."""
     items = list(index)
     named = sum(item is not None and item is not Ellipsis for item in items)
     whole = [slice(None)] * (ndim - named)
@@ -125,7 +127,7 @@ def _as_slice(positions: range) -> slice:
 
 
 def is_plain(items: tuple[Any, ...]) -> bool:
-    """Return whether an index is a basic one without arrays or tensors, which could be written to later."""
+    """Return whether an index is basic and contains no arrays or tensors, which could be written to later."""
     for item in items:
         kind = type(item)
         if kind is int:

@@ -1,8 +1,8 @@
 """Interceptors: functions that run around calls while a mode is enabled; see `tensor/modes.py`.
 
-A feature is one bit of the mode and a function, which runs around a call of an operator, or around a read or write by
-index. Each feature has its own file and registers itself by `@feature(BIT, KIND)`. This file only determines the order
-in which they are nested.
+A feature is one bit of the mode and a function that runs around a call of an operator, or around an indexed read or
+write. Each feature has its own file and registers itself with `@feature(BIT, KIND)`. This file only determines how
+features are nested.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from .async_safety import is_refusal, isolated
 from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, PROFILE, STRICT, TRACE
 from .node import Node
 
-# The outermost first. View replay is not listed: the code that it concerns tests for it.
+# Outermost first. View replay is not listed: the code it concerns tests for it.
 ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # features that change modes, or write to several objects
 
 
 @attrs.define(eq=False, kw_only=True)
 class Call:
-    """A call that features may run around; subclasses define it.
+    """A call that features may run around; subclasses define its kind.
 
     Arguments:
-        inplace: whether it writes to a tensor and makes none.
-        node: once it has run: its own node, or None if nothing was recorded.
-        history: once it has run: the node at the end of that history, which for a write through a view is a
-            `CopySlices` around `node`.
+        inplace: whether it writes to a tensor and creates none.
+        node: after the call, its own node, or None if nothing was recorded.
+        history: after the call, the node at the end of the history, which for a write through a view is a `CopySlices`
+            around `node`.
     """
 
     inplace: bool
@@ -42,7 +42,7 @@ class Call:
         raise NotImplementedError
 
     def run(self) -> Any:
-        """Run the call, without any feature but grad mode."""
+        """Run the call without any feature other than grad mode."""
         raise NotImplementedError
 
     def refuse(self) -> None:
@@ -54,13 +54,13 @@ C = TypeVar("C", bound=Call)
 Feature = Callable[[Any, Callable[[], Any]], Any]
 
 _features: Final[dict[tuple[int, type[Call]], Feature]] = {}
-_found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by class and mode, created on first use
+_found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by class and mode; created on first use
 
 
 def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:
     """Register a function `(call, run) -> result` to run around every call of a kind while `bit` is set in the mode.
 
-    `run` takes no arguments and makes the call; it returns the result, a tensor or a tuple of tensors.
+    `run` takes no arguments and performs the call; it returns a tensor or a tuple of tensors.
     """
 
     def register(function: Callable[[C, Callable[[], Any]], Any]) -> Any:
@@ -72,7 +72,7 @@ def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]
 
 
 def run_with_features(call: Call, mode: int) -> Any:
-    """Run a call with the features of the mode."""
+    """Run a call with the active features."""
     run = call.run
     kind = type(call)
     found = _found.get((kind, mode))
@@ -91,7 +91,7 @@ def run_with_features(call: Call, mode: int) -> Any:
 
 
 def features_of(kind: type[Call], mode: int) -> tuple[Feature, ...]:
-    """Return the functions that a mode runs around calls of a class, the innermost first."""
+    """Return the functions that a mode runs around calls of a class, innermost first."""
     found = []
     for bit in reversed(ORDER):
         if mode & bit:

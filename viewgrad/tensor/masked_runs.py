@@ -1,8 +1,8 @@
-"""Backward passes in which a mask has set a part of a gradient to zero.
+"""Backward passes in which a mask has set part of a gradient to zero.
 
 Elements excluded by a mask do not influence the result, even if they are infinite or NaN: `np.where(ok, z * a, z)`. In
-such a pass, products of a gradient that is 0 and a factor that is not finite are 0, like the derivative. In other
-passes they are NaN, as in NumPy: checking every product for zeros would cost several per cent of a backward pass.
+such a pass, the product of a zero gradient and a factor that is not finite is 0, like the derivative. In other passes
+it is NaN, as in NumPy: checking every product for zeros would cost several percent of a backward pass.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ is_masked_run: Final = _masked.get
 
 
 class MaskedRuns:
-    """A record of such passes in this process: until the first one, products do not check for them.
+    """The state shared by all such passes in this process: until the first one, products do not check for them.
 
     Attributes:
         any: whether such a pass has occurred.
-        classes: the classes of nodes whose methods check only afterwards; methods named `masked_...` do.
+        classes: the classes of nodes whose methods do not check until then; methods named `masked_...` do.
     """
 
     __slots__ = ("any", "classes")
@@ -55,19 +55,19 @@ MASKED_RUNS: Final = MaskedRuns()
 
 
 def gradient_masked() -> None:
-    """Note that a mask is about to set a part of a gradient to zero."""
+    """Note that a mask is about to set part of a gradient to zero."""
     if not MASKED_RUNS.any:
         MASKED_RUNS.begin()
     _masked.set(True)
 
 
 def holds_nan(gradients: Iterable[Any]) -> bool:
-    """Return whether one of the arrays holds a NaN; programs that are compiled without masked products run again."""
+    """Return whether one of the arrays contains a NaN; compiled programs without masked products are then rerun."""
     return any(each is not None and np.count_nonzero(np.isnan(each)) for each in gradients)
 
 
 class unmasked:
-    """A block whose products are NumPy's own."""
+    """A context in which products are computed as in NumPy."""
 
     __slots__ = ("_token",)
 

@@ -1292,10 +1292,10 @@ class OperatorMethods:
         Hooks run in the order of their registration; each receives the result of the previous one.
 
         Arguments:
-            hook: takes the gradient, and returns a replacement of the same shape and dtype, or None.
+            hook: a function that receives the gradient and returns a replacement of the same shape and dtype, or None.
 
         Returns:
-            A handle, whose `remove()` takes the hook away again.
+            A handle whose `remove()` removes the hook.
 
         Raises:
             DifferentiabilityError: for a tensor that does not require grad.
@@ -1314,14 +1314,14 @@ class OperatorMethods:
         """Call `hook(tensor)` whenever a backward pass has added to this leaf's `grad`.
 
         Arguments:
-            hook: takes the leaf itself, whose `grad` it may use, change or set to None.
+            hook: a function that receives the leaf; it may use, modify or reset the leaf's `grad`.
 
         Returns:
-            A handle, whose `remove()` takes the hook away again.
+            A handle whose `remove()` removes the hook.
 
         Raises:
             HookError: for a tensor that is not a leaf.
-            DifferentiabilityError: for one that does not require grad.
+            DifferentiabilityError: for a tensor that does not require grad.
 
         Example:
             >>> import viewgrad as vg
@@ -1367,8 +1367,8 @@ class OperatorMethods:
     def retain_grad(self) -> None:
         """Accumulate gradients in this tensor's `grad`, although it is not a leaf.
 
-        It is the gradient of the tensor's value at the time of the pass. The tensor, or its base, may be written to before
-        that.
+        The gradient is that of the tensor's value at the time of the pass; the tensor or its base may be written to before
+        then.
 
         Raises:
             DifferentiabilityError: for a tensor that does not require grad.

@@ -1,7 +1,7 @@
 """The modes that control recording, per thread and per asynchronous task.
 
-All modes live in one integer, read once per operator. Its lowest bit is grad mode. Every other bit is a feature that is
-off unless requested. A plain operator tests `mode > GRAD`, and pays nothing more for all the features together.
+All modes are stored in one integer, read once per operator. Its lowest bit is grad mode. Every other bit is a feature
+that is off by default. A plain operator tests `mode > GRAD`, which is the only cost of all features together.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast, overload
 
 GRAD: Final = 1  # operators record history; never together with INFERENCE
-INFERENCE: Final = 2  # operators make tensors that can never be recorded
+INFERENCE: Final = 2  # operators create tensors that can never be recorded
 FORWARD: Final = 4  # a dual level is open: operators propagate tangents
 PACK: Final = 8  # saved values pass through user hooks
 ANOMALY: Final = 16  # nodes record where they were created
 STRICT: Final = 32  # a write to a saved window raises
-REPLAY: Final = 64  # views are taken again by replaying their view functions
+REPLAY: Final = 64  # views are recreated by replaying their view functions
 TRACE: Final = 128  # operators are passed to a tracer instead of being run
 CHECK_NAN: Final = 256  # with ANOMALY: NaN in a gradient is an error
 FUNCTIONAL: Final = 512  # writes replace the value instead of changing memory
@@ -45,10 +45,10 @@ def is_inference_mode_enabled() -> bool:
 
 
 class ModeSwitch:
-    """Sets and clears bits of the mode, as a context manager or as a decorator.
+    """Set and clear bits of the mode; usable as a context manager or as a decorator.
 
-    It is in force in the thread, and in the asynchronous task, that entered it. As a decorator of a generator (or of an
-    asynchronous one) it is in force while the generator's own code runs. It is not while the generator is suspended.
+    It applies to the thread, and to the asynchronous task, that entered it. As a decorator of a generator (or of an
+    asynchronous one) it applies while the generator's own code runs, but not while the generator is suspended.
 
     Arguments:
         on: the bits to be set.
@@ -66,7 +66,7 @@ class ModeSwitch:
             ENTERED.set((self, mode, entered))
             MODE.set(switched(mode, self.on, self.off))
             return self
-        except BaseException:  # a signal: the block is not entered, and so will not be left
+        except BaseException:  # interrupted by a signal: the block is not entered, so it will not be left
             MODE.set(mode)
             ENTERED.set(entered)
             raise
@@ -174,14 +174,14 @@ class ModeSwitch:
         return f"{type(self).__name__}(on={'|'.join(on) or 0}, off={'|'.join(off) or 0})"
 
 
-# The switches that have been entered here, each with what was before, and not been left yet; the innermost first. It is
-# kept here, and not by the switches, since one switch may be entered by several threads and tasks.
+# The switches entered here and not yet left, each with the previous bits, innermost first. The stack is not stored in
+# the switches, since one switch may be entered by several threads and tasks.
 Stack = tuple[object, Any, "Stack | None"]
 ENTERED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_entered", default=None)
 
 
 def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | None]:
-    """Return a stack without the innermost entry of `owner`, and that entry or None."""
+    """Return a stack without the innermost entry of `owner`, and that entry, or None if there is none."""
     if stack is None:
         return None, None
     if stack[0] is owner:
@@ -191,17 +191,17 @@ def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | N
 
 
 def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
-    """Make switches that were entered later restore the bits of the one being left, if they override them.
+    """Make switches that were entered later restore the bits of a switch that is left before them.
 
     A generator may enter a switch inside a block of its caller, and leave it after that block.
 
     Arguments:
-        stack: all entries.
-        left: the entry of the switch that is left.
+        stack: the stack of entries.
+        left: the entry of the switch being left.
         bits: the bits of that switch.
 
     Returns:
-        The stack without that entry, and the bits that no later switch is in force for.
+        The stack without that entry, and the bits that no later switch sets.
     """
     later: list[Stack] = []
     while stack is not left:
@@ -216,7 +216,7 @@ def inherited(stack: Any, left: Stack, bits: int) -> tuple[Stack | None, int]:
 
 
 class SwitchAtOnce(ModeSwitch):
-    """A switch that takes effect when it is created, and is restored at the end of a block if used for one."""
+    """A switch that takes effect when it is created, and is undone at the end of a block if used for one."""
 
     def __init__(self, on: int = 0, off: int = 0) -> None:
         super().__init__(on, off)
@@ -239,7 +239,7 @@ class SwitchAtOnce(ModeSwitch):
 
 
 def switched(mode: int, on: int, off: int) -> int:
-    """Return `mode` with bits set and cleared. Inference mode keeps grad mode off."""
+    """Return `mode` with bits set and cleared; inference mode keeps grad mode off."""
     mode = (mode | on) & ~off
     return mode & ~GRAD if mode & INFERENCE else mode
 

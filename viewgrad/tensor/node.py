@@ -1,4 +1,4 @@
-"""Nodes and edges: the graph of backward steps that tensors refer to by `grad_fn`."""
+"""Nodes and edges: the graph of backward steps, which tensors refer to by `grad_fn`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 # How the engine runs a node; see Note [Kinds of nodes] in docs/notes/engine.md.
 ONE: Final = 0  # one edge; `apply` returns its gradient
 MANY: Final = 1  # any number of edges; `apply` returns a gradient for each
-SCATTER: Final = 2  # one edge; adds its gradient to a part of the accumulator that the edge leads to
-OVERWRITE: Final = 3  # passes its gradient to edge 0, with a part of it rewritten in place
-GATHER: Final = 4  # like SCATTER, with index arrays, which are released after the run
+SCATTER: Final = 2  # one edge; adds its gradient to part of the accumulator that the edge leads to
+OVERWRITE: Final = 3  # passes its gradient to edge 0, with part of it rewritten in place
+GATHER: Final = 4  # like SCATTER, but with index arrays, which are released after the run
 PAIR: Final = 5  # like MANY, with two edges in separate slots
 
 # An edge to a history: a node, one of several outputs of a node, or None if no gradient is needed.
@@ -31,7 +31,7 @@ OptionalEdge: TypeAlias = "Node | Edge | None"
 
 new: Final = object.__new__
 next_sequence_nr: Final = itertools.count(1).__next__
-PATIENCE: Final = 1.0  # seconds that a thread waits for another one to finish a write to the same tensor
+PATIENCE: Final = 1.0  # the number of seconds that a thread waits for another one to finish a write to the same tensor
 
 
 class Node:
@@ -41,7 +41,7 @@ class Node:
     outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so every
     edge leads to a smaller number.
 
-    If `hooks` is `UNFINISHED`, the node belongs to an in-place write that is not finished: see Note [Interrupted
+    If `hooks` is `UNFINISHED`, the node belongs to an in-place write that is not finished; see Note [Interrupted
     writes] in docs/notes/interruption.md. Code that runs a node, or writes on top of it, calls `finished_hooks`.
 
     A class of nodes has a slot `edges`, or, if all its nodes have one or two edges, a slot for each (`ONE_EDGE` and
@@ -53,10 +53,11 @@ class Node:
 
     kind: ClassVar[int] = MANY
     outputs: ClassVar[int] = 1
-    inplace: ClassVar[bool] = False  # whether the step wrote over its first input
+    inplace: ClassVar[bool] = False  # whether the operation overwrote its first input
     saved_names: ClassVar[tuple[str, ...]] = ()
-    whole: ClassVar[bool] = False  # whether the step is a whole program, and makes new arrays that nothing else holds
-    is_transform_input: ClassVar[bool] = False  # whether a transform takes a gradient here
+    # whether the node is a whole program, whose outputs are new arrays with no other references
+    whole: ClassVar[bool] = False
+    is_transform_input: ClassVar[bool] = False  # whether a transform captures a gradient here
 
     edges: tuple[OptionalEdge, ...]
     hooks: NodeHooks | None
@@ -77,7 +78,7 @@ class Node:
         try:
             return self._metadata
         except AttributeError:
-            hooks_of(self)  # a node with hooks is not merged
+            hooks_of(self)  # nodes with hooks are not merged
             self._metadata: dict[Any, Any] = {}
             return self._metadata
 
@@ -86,7 +87,7 @@ class Node:
         raise NotImplementedError(f"{self.name()} defines no apply")
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
-        """Compute `apply` with tensors, recorded so that it can be differentiated again."""
+        """Compute `apply` on tensors and record it, so that it can be differentiated again."""
         raise NotImplementedError(f"{self.name()} defines no apply_recorded")
 
     def consume(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
@@ -117,7 +118,7 @@ class Node:
         return add_hook(hooks_of(self).before, hook)
 
 
-# The `edges` of a class with a slot `edge`, and of one with slots `edge0` and `edge1`.
+# The `edges` of a class with a slot `edge`, and of a class with slots `edge0` and `edge1`.
 ONE_EDGE: Final = property(lambda node: (node.edge,))
 TWO_EDGES: Final = property(attrgetter("edge0", "edge1"))
 
@@ -143,22 +144,23 @@ class Edge:
 
 @attrs.define(eq=False)
 class NodeHooks:
-    """The hooks around a node; most nodes have none.
+    """The hooks of a node; most nodes have none.
 
     Attributes:
-        tensor: for each output of the step, the hooks of the tensor that was that output when they were registered.
+        tensor: for each output of the node, the hooks registered on the tensor while it was that output.
         retained: for each output, the tensor whose `grad` receives its gradient.
-        following: the views of this step's output whose `grad` receives the gradient of their current value, whatever
-            is written to their base.
+        following: the views of the node's output whose `grad` receives the gradient of their current value, even after
+            writes to their base.
         before: the hooks to call before the node runs.
         after: the hooks to call after it has run.
         accumulated: for a leaf, the hooks to call after it has accumulated.
-        has_moved: whether a tensor in `retained` had another history when it was asked to retain its gradient.
+        has_moved: whether a tensor in `retained` had another history when `retain_grad` was called.
     """
 
     tensor: dict[int, dict[int, Any]] = attrs.Factory(dict)
     retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
-    following: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)  # by identity, so that those gone are replaced
+    # keyed by identity, so that dead entries are replaced
+    following: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)
@@ -167,13 +169,13 @@ class NodeHooks:
 
 @attrs.define(eq=False)
 class RemovableHandle:
-    """The handle returned by registering a hook: `remove()` removes the hook, and so does leaving a `with` block."""
+    """The handle of a registered hook: `remove()` removes the hook, as does leaving a `with` block."""
 
     _hooks: dict[int, Callable[..., Any]]
     _key: int
 
     def remove(self) -> None:
-        """Remove the hook. Calling this twice is harmless."""
+        """Remove the hook; calling this twice is harmless."""
         self._hooks.pop(self._key, None)
 
     def __enter__(self) -> RemovableHandle:
@@ -186,7 +188,7 @@ class RemovableHandle:
 class AccumulateGrad(Node):
     """The node of a leaf at the end of the graph, which adds gradients to the leaf's `grad`.
 
-    The leaf owns this node, and the node holds only a weak reference to the leaf, so there is no reference cycle.
+    The leaf owns this node, which has only a weak reference to the leaf, so there is no reference cycle.
     """
 
     __slots__ = ("_variable", "dtype", "shape")
@@ -210,7 +212,7 @@ N = TypeVar("N", bound=Node)
 
 
 def numbered(node_class: type[N]) -> N:
-    """Return a new node without hooks, with the next number. Hot paths inline this function."""
+    """Return a new node without hooks, with the next sequence number. Hot paths inline this function."""
     node = new(node_class)
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
@@ -227,12 +229,12 @@ def node_of(edge: OptionalEdge) -> Node | None:
 
 
 def input_nr_of(edge: OptionalEdge) -> int:
-    """Return the output of the node that an edge leads to."""
+    """Return the output number of the node that an edge leads to."""
     return edge.input_nr if type(edge) is Edge else 0
 
 
 class _Unfinished(NodeHooks):
-    """The hooks of a node whose write is not finished: accessing any of them raises."""
+    """The hooks of a node whose write is not finished; accessing any of them raises."""
 
     __slots__ = ()
 
@@ -240,7 +242,7 @@ class _Unfinished(NodeHooks):
         pass
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python's own tools look for such names in any object
+        if name.startswith("__"):  # Python's own tools look up such names on any object
             raise AttributeError(name)
         raise InterruptedWriteError(UNFINISHED_WRITE.format("in place"))
 
@@ -256,7 +258,7 @@ UNFINISHED_WRITE: Final = (
 
 
 def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
-    """Return the hooks of the node of an edge; wait for a write that another thread is making.
+    """Return the hooks of an edge's node, waiting for a write that another thread is performing.
 
     Raises:
         InterruptedWriteError: if it is never finished.
@@ -273,7 +275,7 @@ def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
 
 
 def hooks_of(node: Node) -> NodeHooks:
-    """Return the hooks of a node, created if there are none."""
+    """Return the hooks of a node, creating them if necessary."""
     found = finished_hooks(node)
     if found is not None:
         return found
@@ -297,8 +299,8 @@ def add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
 
 
 def named_node(name: str, base: type[Node], doc: str | None) -> Any:
-    """Return a class of nodes like `base` under another name; `inspect` shows the source of `base`."""
+    """Return a subclass of the node class `base` with another name; `inspect` shows the source of `base`."""
     members = {"__slots__": (), "__doc__": doc, "__module__": base.__module__, "__qualname__": base.__qualname__}
-    if "__firstlineno__" in vars(base):  # by which Python 3.13 finds the source of a class
+    if "__firstlineno__" in vars(base):  # used by Python 3.13 to find the source of a class
         members["__firstlineno__"] = vars(base)["__firstlineno__"]
     return type(name, (base,), members)

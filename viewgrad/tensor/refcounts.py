@@ -2,10 +2,11 @@
 
 Several shortcuts are valid only if an object is not referenced elsewhere: a gradient may be overwritten then, and a
 saved window need not be preserved. Each shortcut compares the reference count of the object with one of the constants
-below. See Note [Reference counts] in docs/notes/reference_counts.md for what each proves, and why it is sound.
+below. See Note [Reference counts] in docs/notes/reference_counts.md for what each comparison proves and why it is
+sound.
 
-With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object counts as held exclusively. The same holds if the
-interpreter does not count as the probes expect, or runs without its global lock.
+With the environment variable VIEWGRAD_REFERENCE_COUNTS=0, no object counts as exclusively held. The same applies if the
+interpreter's counts differ from what the probes expect, or if it runs without the global lock.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .node import OptionalEdge
 
 NEVER_ALONE: Final = -1  # a count that no object has
 
-Make = Callable[[], Any]  # creates an object that others besides the caller may hold
+Make = Callable[[], Any]  # a function whose result may be referenced elsewhere
 
 
 def _uncounted(value: Any) -> int:
@@ -30,7 +31,7 @@ def _uncounted(value: Any) -> int:
 getrefcount: Final[Callable[[Any], int]] = getattr(sys, "getrefcount", _uncounted)
 
 
-# -- the probes: each holds and inspects an object as one place of the library does ------------------------------------
+# -- the probes: each holds and inspects an object as some place of the library does -----------------------------------
 
 
 class _Holder:
@@ -185,7 +186,9 @@ PROBES: Final[dict[str, Callable[[Make], int]]] = {
 
 
 def checked_count(probe: Callable[[Make], int]) -> int | None:
-    """Return what a probe counts for an object that nothing else holds, if it sees every other holder."""
+    """Return the count that a probe measures for an object without other references, if it detects every other
+    reference.
+    """
     alone = probe(_Holder)
     others: list[Any] = []
 
@@ -223,14 +226,14 @@ def _suspended() -> Any:
 def _are_trusted() -> bool:
     if os.environ.get("VIEWGRAD_REFERENCE_COUNTS") == "0":
         return False
-    # Without the global lock, another thread may take an object between the check of its count and its use.
+    # Without the global lock, another thread may acquire a reference between the check of the count and its use.
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     return all(counts is not None for counts in COUNTS.values())
 
 
-# The count of each probe for an object that nothing else holds, from its check; None if the check failed.
-# A later run could differ, while a debugger or a profiler holds on to objects.
+# The count measured by each probe for an object without other references, or None if the check failed. A later run
+# could differ while a debugger or profiler keeps references to objects.
 COUNTS: Final[dict[str, int | None]] = {name: checked_count(probe) for name, probe in PROBES.items()}
 TRUSTED: Final = _are_trusted()  # whether the shortcuts are enabled
 
@@ -240,26 +243,26 @@ def _count(name: str) -> int:
     return count if TRUSTED and count is not None else NEVER_ALONE
 
 
-# Gradients in a run of the engine: in a variable of the run, in a buffer found there, passed to a function.
+# Gradients in a run of the engine: in a local variable, in a buffer, and passed to a function.
 ALONE_IN_LOCAL: Final = _count("ALONE_IN_LOCAL")
 ALONE_IN_BUFFER: Final = _count("ALONE_IN_BUFFER")
 ALONE_AS_ARGUMENT: Final = _count("ALONE_AS_ARGUMENT")
-# The `grad` of a leaf, and the array of that.
+# The `grad` of a leaf, and its array.
 ALONE_AS_GRAD: Final = _count("ALONE_AS_GRAD")
 ALONE_IN_SLOT: Final = _count("ALONE_IN_SLOT")
-# A gradient as the `consume` of a node sees it, and the node inside of a `CopySlices`.
+# A gradient inside the `consume` of a node, and the node inside a `CopySlices`.
 ALONE_IN_NODE: Final = _count("ALONE_IN_NODE")
 ALONE_IN_COPY_SLICES: Final = _count("ALONE_IN_COPY_SLICES")
 # A node that another node leads to.
 ALONE_AS_EDGE: Final = _count("ALONE_AS_EDGE")
-# A gradient that the backward of a custom function has returned, and its storage.
+# A gradient returned by the backward of a custom function, and its storage.
 ALONE_IN_LIST: Final = _count("ALONE_IN_LIST")
 ALONE_AS_STORAGE: Final = _count("ALONE_AS_STORAGE")
-# The saved values of a whole storage, and of parts of it, where they are stored.
+# The saved values of a whole storage and of its parts, in the places where they are stored.
 ALONE_AS_WHOLE: Final = _count("ALONE_AS_WHOLE")
 ALONE_IN_CELL: Final = _count("ALONE_IN_CELL")
 ALONE_IN_PAIR: Final = _count("ALONE_IN_PAIR")
 ALONE_IN_ROW: Final = _count("ALONE_IN_ROW")
 ALONE_FROM_ROW: Final = _count("ALONE_FROM_ROW")
-# The memory of a run of a compiled program, when the run gives it back.
+# The memory of a run of a compiled program when the run returns it.
 ALONE_AFTER_POP: Final = _count("ALONE_AFTER_POP")

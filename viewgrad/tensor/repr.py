@@ -15,7 +15,7 @@ SHOWN_BY_DEFAULT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
 
 
 def tensor_repr(tensor: Tensor) -> str:
-    """Return the tensor as an expression, with `dtype`, `grad_fn` or `requires_grad` if they are informative."""
+    """Return the tensor as an expression, including `dtype`, `grad_fn` or `requires_grad` if they are informative."""
     array: np.ndarray[Any, Any] = np.asarray(tensor._array)
     parts = [np.array2string(array, separator=", ", prefix="Tensor(")]
     if array.size == 0 and array.shape != (0,):
@@ -28,6 +28,6 @@ def tensor_repr(tensor: Tensor) -> str:
             parts.append(f"grad_fn={grad_fn!r}")
         elif tensor.requires_grad:
             parts.append("requires_grad=True")
-    except AutogradError:  # a view without a history, whose use would be refused
+    except AutogradError:  # a view without a valid history, whose use would be refused
         parts.append("grad_fn=<invalid>")
     return f"Tensor({', '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Values saved by nodes: windows, and their replacements."""
+"""Values saved by nodes: windows and the objects that replace them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Array = np.ndarray[Any, Any]
 
 
 class SavedTensor:
-    """A window kept by a node for backward. A write that is about to touch the window replaces `array` by a copy.
+    """A window saved by a node for backward; a write that is about to change the window replaces `array` by a copy.
 
-    For a single element a node may keep the number instead; see `save_scalar`.
+    For a single element a node may store the number instead; see `save_scalar`.
     """
 
     __slots__ = ("__weakref__", "array")
@@ -25,7 +25,7 @@ class SavedTensor:
     array: Array
 
     def restore_onto(self, tensor: Tensor) -> None:
-        """Restore what was saved besides the value on a tensor made from it: nothing, in this class."""
+        """Restore what was saved besides the value on a tensor created from it; this class saves nothing else."""
 
     def __repr__(self) -> str:
         return f"SavedTensor({self.array!r})"
@@ -38,9 +38,9 @@ class SavedConstant(SavedTensor):
 
 
 class PreservedTensor(SavedTensor):
-    """A saved window that was copied just before a write touched it.
+    """A saved window that was copied just before it was overwritten.
 
-    It becomes one by assignment to `__class__`; a flag would make every saved value 16 bytes larger.
+    Saved values become preserved by assignment to `__class__`; a flag would make every saved value 16 bytes larger.
     """
 
     __slots__ = ()
@@ -52,9 +52,10 @@ class PreservedTensor(SavedTensor):
 
 
 class LostTensor(SavedTensor):
-    """A saved window whose value was overwritten by outside code: using it raises.
+    """A saved window whose value was overwritten by outside code; using it raises.
 
-    It becomes one by assignment to `__class__`, so that `array` raises: the nodes that hold it are not known.
+    Saved values become lost by assignment to `__class__`, so that `array` raises: the nodes that refer to them are
+    unknown.
     """
 
     __slots__ = ()
@@ -78,7 +79,7 @@ class Released:
 
 
 def freed_error(what: str) -> FreedGraphError:
-    """Return the error of a second backward pass through a part of the graph whose saved values were released."""
+    """Return the error for a second backward pass through a part of the graph whose saved values were released."""
     return FreedGraphError(
         f"this {what} was already differentiated, and the values saved for it have been released; "
         "pass retain_graph=True to the first backward() or grad() to run it again"

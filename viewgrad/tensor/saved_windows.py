@@ -1,13 +1,13 @@
-"""The windows saved from a storage, arranged so that a write finds those that it overlaps without comparing all.
+"""The windows saved from a storage, organized so that a write finds the overlapping ones without comparing all.
 
-A window is located by its bounding box. That is a range for each dimension, in the index space of the array that the
-storage was made with. Boxes of similar extents go into one grid whose cells have about their size, so that a row, a
-column, an element or a block each fall into few cells. A write inspects the few cells that its own box overlaps. The
-boxes only preselect; whether two windows share memory is decided exactly.
+A window is located by its bounding box: a range for each dimension, in the index space of the array that the storage
+was created with. Boxes of similar extents are kept in one grid whose cells have about their size, so that a row, a
+column, an element or a block each intersects few cells. A write inspects the few cells that its own box overlaps. Boxes
+only preselect; whether two windows share memory is decided exactly.
 
-A window may be no basic index of that array: a diagonal, a stride through a reshaped view. It is located by the numbers
-of its first and last element, and the step between its elements. Windows of one step that leave different remainders
-never meet.
+A window may not be a basic index of that array: a diagonal, or a stride through a reshaped view. It is then located by
+the numbers of its first and last element and the step between its elements. Windows with the same step but different
+remainders never overlap.
 
 The file is long because its two ways to locate a window share their registry.
 """
@@ -32,15 +32,15 @@ from .refcounts import (
 from .saved import SavedTensor
 
 Array = np.ndarray[Any, Any]
-Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
+Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; omitted dimensions are whole
 Entry = tuple[SavedTensor, Box]
 
 pruning: Final = threading.RLock()  # several threads may decide to prune at the same time
-FIRST_PRUNE: Final = 32  # windows that may be registered before dead ones are removed
+FIRST_PRUNE: Final = 32  # the number of windows that may be registered before dead ones are removed
 
 
 class SavedWindows:
-    """The registry of the windows saved from one storage; see the module for how it finds them.
+    """The registry of the windows saved from one storage; see the module docstring for its organization.
 
     A grid is a tree of dictionaries with one level per dimension, indexed by cell number; its leaves are the lists of
     windows in a cell. A write visits the existing cells of a dimension, or the cells that it intersects, whichever are
@@ -50,9 +50,9 @@ class SavedWindows:
     between two writes share one saved value.
 
     Attributes:
-        compared: the number of compared pairs of windows, for tests of growth.
-        touched: the windows removed because of a write, until they are copied. If an exception strikes in between, they
-            are still known, and the next write copies them.
+        compared: the number of pairs of windows compared, for tests of complexity.
+        touched: the windows removed because of a write, until they are copied. If an exception occurs in between, they
+            are still known and the next write copies them.
     """
 
     __slots__ = (
@@ -72,15 +72,16 @@ class SavedWindows:
 
     def __init__(self, root: Array) -> None:
         self._root = root
-        self._address: int | None = None  # the address of `root`, computed on demand
+        self._address: int | None = None  # the address of `root`, computed on first use
         self._rows: dict[int, SavedTensor] = {}
         self._pending: deque[tuple[SavedTensor, Any]] = deque()
         self._grids: dict[tuple[int, ...], Any] = {}
         self._strided: dict[tuple[int, int], Any] = {}
         self._count = 0
         self._limit = FIRST_PRUNE
-        self._arranging: deque[tuple[SavedTensor, Any]] | None = None  # the part of `_pending` that is being arranged
-        self._moving: SavedTensor | None = None  # the row that is being inspected, removed from its place
+        # the part of `_pending` being sorted into the grids
+        self._arranging: deque[tuple[SavedTensor, Any]] | None = None
+        self._moving: SavedTensor | None = None  # the row being inspected, removed from its place
         self.touched: list[SavedTensor] = []
         self.compared = 0
 
@@ -92,7 +93,7 @@ class SavedWindows:
 
         Arguments:
             array: the window, taken as `root[index]`.
-            index: None if it was taken in some other way.
+            index: None if it was taken in another way.
         """
         rows = self._rows
         if type(index) is int:
@@ -107,7 +108,7 @@ class SavedWindows:
         else:
             saved = SavedTensor()
             saved.array = array
-            self._pending.append((saved, index))  # no call in between: the queue may be replaced
+            self._pending.append((saved, index))  # no call in between, since the queue may be replaced
         if len(rows) + self._count + len(self._pending) > self._limit and pruning.acquire(blocking=False):
             try:
                 self._prune()
@@ -118,7 +119,7 @@ class SavedWindows:
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
 
-        With `keep` they are not removed. Removed values are also in `touched` until `forget_touched` is called.
+        With `keep` they are not removed. Removed values also stay in `touched` until `forget_touched` is called.
         """
         touched: list[SavedTensor] = [] if keep else self.touched
         if self._moving is not None:
@@ -153,7 +154,7 @@ class SavedWindows:
     def _take_rows(
         self, box: Box, window: Array | None, index: Any, touched: list[SavedTensor], keep: bool
     ) -> Array:
-        """Remove and return the saved values of the rows that a box intersects; return the window too."""
+        """Remove and return the saved values of the rows that a box intersects, together with the window."""
         rows = self._rows
         if window is None:
             window = window_at(self._root, index)
@@ -172,7 +173,7 @@ class SavedWindows:
                 self._pop_from(entries, span, window, touched, keep)
 
     def forget_touched(self) -> None:
-        """Release the windows that `pop_overlapping` has returned, which have been copied."""
+        """Release the windows returned by `pop_overlapping`, which have been copied."""
         self.touched = []
 
     def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
@@ -205,11 +206,11 @@ class SavedWindows:
             kept += 1
         gone = len(entries) - kept
         del entries[kept:]
-        self._count -= gone  # last: a count that is too high is harmless
+        self._count -= gone  # last, since a count that is too high is harmless
 
     def _arrange(self) -> None:
-        """Move the windows that are still alive from the list of new ones into the grids."""
-        batch = self._arranging  # an exception may have left it half done: arranging a window twice is harmless
+        """Move the windows that are still alive from the list of new windows into the grids."""
+        batch = self._arranging  # an exception may have left this half done: processing a window twice is harmless
         while batch is not None or self._pending:
             if batch is None:
                 self._arranging = batch = self._pending
@@ -247,9 +248,9 @@ class SavedWindows:
             entries.append(entry)
 
     def _reach_of(self, window: Array) -> tuple[int, int, int] | None:
-        """Return the numbers of the first and last element of a window in the root, and a common step.
+        """Return the numbers of the first and last element of a window in the root, and their common step.
 
-        None if it is empty, or the root is not laid out in row order.
+        Return None if the window is empty, or if the root is not in row-major order.
         """
         root = self._root
         if not window.size or not root.flags.c_contiguous:
@@ -259,7 +260,7 @@ class SavedWindows:
         offset = address_of(window) - self._address
         before, behind, step = reach_of(window)
         itemsize = root.itemsize
-        if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several at once
+        if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several elements at once
             step = itemsize
         first, last = (offset - before) // itemsize, (offset + behind - 1) // itemsize
         return first, last, max(step // itemsize, 1)
@@ -271,7 +272,7 @@ class SavedWindows:
         cells.setdefault(first >> level, []).append((saved, ((first, last + 1),)))
 
     def _prune(self) -> None:
-        """Forget windows that no node holds any longer; this is rare enough not to slow down saves."""
+        """Remove windows that no node refers to any longer; this is rare enough not to slow down saves."""
         rows = self._rows
         for row in list(rows):
             self._moving = rows.get(row)
@@ -284,7 +285,7 @@ class SavedWindows:
         pending = self._pending
         entries = tuple(pending)
         live_entries = deque([entry for entry in entries if getrefcount(entry[0]) > ALONE_IN_PAIR])
-        if self._pending is pending:  # another thread that arranges them may have replaced it
+        if self._pending is pending:  # may have been replaced by another thread that sorts the windows
             self._pending = live_entries
             live_entries.extend(tuple(pending)[len(entries) :])  # entries that other threads have appended since
         count = 0
@@ -303,7 +304,7 @@ class SavedWindows:
 
 
 def _prune_node(node: Any, depth: int) -> int:
-    """Drop dead windows below a grid node `depth` levels above the lists; return how many windows remain."""
+    """Remove dead windows below a grid node `depth` levels above the lists; return the number of remaining windows."""
     if not depth:
         node[:] = [entry for entry in node if getrefcount(entry[0]) > ALONE_IN_PAIR]
         return len(node)
@@ -344,11 +345,11 @@ def _overlapping_cells(grid: Any, levels: tuple[int, ...], box: Box) -> list[lis
 
 
 def _overlapping_strided(strided: dict[tuple[int, int], Any], reach: tuple[int, int, int]) -> list[list[Entry]]:
-    """Return the lists of windows in `strided` that may intersect a window with these ends and step."""
+    """Return the lists of windows in `strided` that may intersect a window with given ends and step."""
     first, last, step = reach
     found: list[list[Entry]] = []
     for (other_step, level), remainders in strided.items():
-        if step % other_step == 0:  # windows of one step meet only where they leave the same remainder
+        if step % other_step == 0:  # windows with the same step overlap only if they have the same remainder
             residues = [remainders[first % other_step]] if first % other_step in remainders else []
         else:
             residues = list(remainders.values())
@@ -362,7 +363,7 @@ def _overlapping_strided(strided: dict[tuple[int, int], Any], reach: tuple[int, 
 
 
 def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the grid for windows of the extents of `box`, and the cell that this one starts in."""
+    """Return the grid for windows with the extents of `box`, and the cell in which this box starts."""
     levels = []
     cell = []
     for (start, stop), extent in zip(box, shape, strict=False):
@@ -432,7 +433,7 @@ def _box_from_memory(window: Array, root: Array) -> Box | None:
         a, first = divmod(first, size)
         b, last = divmod(last, size)
         box.append((a, b + 1))
-        if a != b:  # the box is whole in every further dimension
+        if a != b:  # the box spans every remaining dimension
             break
     return tuple(box)
 
@@ -444,7 +445,7 @@ def address_of(array: Array) -> int:
 
 
 def reach_of(window: Array) -> tuple[int, int, int]:
-    """Return the bytes that a window spans before and after the start of its first element, and their step."""
+    """Return the numbers of bytes that a window spans before and after its first element, and the step."""
     before = step = 0
     behind = window.itemsize
     for stride, extent in zip(window.strides, window.shape, strict=True):
@@ -465,7 +466,7 @@ def _overlap(box: Box, other: Box) -> bool:
 
 
 def share_memory(array: Array, window: Array) -> bool:
-    """Return whether two windows of memory share an element; True if the search takes too long."""
+    """Return whether two windows share an element in memory; True if the search takes too long."""
     try:
         return np.shares_memory(array, window, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -13,23 +13,23 @@ _MADE: Final[dict[type, Any]] = {}  # by NumPy's type
 
 
 class NoLength(TypeError, AttributeError):
-    """Raise TypeError for `len(x)`, and make `hasattr(x, "__len__")` false, for a 0-d tensor."""
+    """A descriptor that makes `len(x)` raise TypeError and `hasattr(x, "__len__")` false for 0-d tensors."""
 
 
 class TensorType(type):
-    """The metaclass of `Tensor`: makes 0-d tensors instances of it, regardless of their `__class__`."""
+    """The metaclass of `Tensor`, which makes 0-d tensors instances of it regardless of their `__class__`."""
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        """Return whether a class is a base of this one, as for the classes that 0-d tensors name."""
+        """Return whether a class is a subclass, including the classes that 0-d tensors report."""
         return type.__subclasscheck__(cls, subclass) or getattr(subclass, "tensor_class", None) is cls
 
 
 def number_class(kind: type, tensor_class: TensorType) -> Any:
-    """Return the `__class__` of a 0-d tensor of NumPy's type `kind`.
+    """Return the class that 0-d tensors report as `__class__` for NumPy's scalar type `kind`.
 
     Arguments:
         kind: NumPy's scalar type of its dtype.
-        tensor_class: its actual class; calling the class that is returned creates such tensors.
+        tensor_class: the actual class, which calling the returned class instantiates.
     """
     found = _MADE.get(kind)
     if found is None:
@@ -39,5 +39,5 @@ def number_class(kind: type, tensor_class: TensorType) -> Any:
 
 
 def _new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return a tensor, for `x.__class__(data)`."""
+    """Create a tensor, for `x.__class__(data)`."""
     return cls.tensor_class(*args, **kwargs)

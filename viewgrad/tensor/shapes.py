@@ -1,4 +1,4 @@
-"""Shapes in which arrays and tensors broadcast against others."""
+"""Reshape arrays and tensors for broadcasting."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def with_leading_ones(shape: tuple[int, ...], ndim: int) -> tuple[int, ...]:
 
 
 def with_ndim(value: Any, ndim: int) -> Any:
-    """Return an array or a tensor with at least `ndim` dimensions; those that are added come first."""
+    """Return an array or a tensor with at least `ndim` dimensions; new dimensions come first."""
     return value.reshape(with_leading_ones(value.shape, ndim)) if value.ndim < ndim else value
 
 
 def along_first(values: Any, ndim: int) -> Any:
-    """Return a vector in the shape in which it broadcasts along the first of several dimensions."""
+    """Reshape a vector so that it broadcasts along the first of several dimensions."""
     return values.reshape((-1,) + (1,) * (ndim - 1))

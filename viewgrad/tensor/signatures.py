@@ -1,6 +1,7 @@
 """Signatures of functions, without evaluating their annotations.
 
-Python 3.14 evaluates annotations when they are read. They may then contain names that only a type checker imports.
+Python 3.14 evaluates annotations when they are accessed, and they may contain names that are imported for type checking
+only.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function; annotations that have not been evaluated are strings.
 
     Raises:
-        ValueError: if it has none.
+        ValueError: if the function has no signature.
         TypeError: for an object that cannot be called.
     """
     if sys.version_info >= (3, 14):

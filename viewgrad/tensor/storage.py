@@ -1,8 +1,8 @@
-"""Storage: one buffer, and everything that all tensors over it share.
+"""Storage: a buffer and the state shared by all tensors over it.
 
-A tensor whose memory nothing else can see has no `Storage` until one is needed. That is when a view of it is taken, it
-is written to, or its version is requested. Until then the tensor itself keeps the saved value (`Tensor._saved`). See
-Note [Copy-on-write of saved values] in docs/notes/saved_values.md.
+A tensor whose memory is not shared has no `Storage` until one is needed: when a view of it is taken, when it is written
+to, or when its version is requested. Until then the tensor itself stores the saved value (`Tensor._saved`). See Note
+[Copy-on-write of saved values] in docs/notes/saved_values.md.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
-LARGE: Final = 2048  # bytes; a comparison takes longer than a copy of fewer
-PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
+LARGE: Final = 2048  # bytes; comparing more than this takes longer than copying
+PRESERVED_KEPT: Final = 1000  # the number of the latest copies before writes that a storage records
 
 
 class VersionCounter:
-    """Counts the in-place writes to a buffer."""
+    """The counter of in-place writes to a buffer."""
 
     __slots__ = ("version",)
 
@@ -42,9 +42,9 @@ class VersionCounter:
 
 
 class WriteLock(SavedWindows):
-    """A lock on a storage: takes the place of its saved windows, and refuses writes.
+    """A lock on a storage, stored in place of its saved windows, that refuses writes.
 
-    Other storages pay nothing for it.
+    It costs nothing for other storages.
     """
 
     __slots__ = ("error", "message")
@@ -55,17 +55,17 @@ class WriteLock(SavedWindows):
         self.message = message
 
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
-        """Raise an error; this is called just before a write."""
+        """Raise an error; called just before a write."""
         raise self.error(self.message)
 
 
 class InferenceLock(WriteLock):
-    """A lock on storages made in inference mode: writes are refused outside of it."""
+    """The lock on storages created in inference mode: writes outside of it are refused."""
 
     __slots__ = ()
 
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
-        """Raise outside of inference mode; nothing has been saved, in any case."""
+        """Raise outside of inference mode; nothing was saved in any case."""
         return [] if current_mode() & INFERENCE else super().pop_overlapping(window, index)
 
 
@@ -75,14 +75,14 @@ class DetachPoint:
 
     Attributes:
         number: the number of such points of the tensor so far.
-        sequence_nr: a number smaller than those of all nodes made since.
-        edge: the last edge of the history, for views that were taken before.
-        before: the number like `sequence_nr` of the time before; 0 for the first.
-        earlier: the last few times before, the oldest first.
-        written: the later writes, once requested; see `views/detached_views.py`.
+        sequence_nr: a number smaller than those of all nodes created since.
+        edge: the last edge of the history, for views taken before.
+        before: the `sequence_nr` of the previous detach point, or 0 for the first.
+        earlier: the last few detach points before, oldest first.
+        written: the later writes, computed on request; see `views/detached_views.py`.
     """
 
-    REMEMBERED: ClassVar[int] = 7  # earlier times: they keep the nodes of ended histories alive
+    REMEMBERED: ClassVar[int] = 7  # the number kept, since each keeps the nodes of an ended history alive
 
     number: int
     sequence_nr: int
@@ -93,7 +93,7 @@ class DetachPoint:
 
     @classmethod
     def after(cls, last: DetachPoint | None, sequence_nr: int, edge: Node | Edge) -> DetachPoint:
-        """Return a new detach point, which takes over the earlier ones from `last`."""
+        """Return a new detach point that takes over the earlier ones from `last`."""
         if last is None:
             return cls(1, sequence_nr, edge, 0)
         earlier = (*last.earlier, last)[-cls.REMEMBERED :]
@@ -102,22 +102,22 @@ class DetachPoint:
 
 
 class Storage(VersionCounter):
-    """A buffer, and what all tensors over it share: the version counter and the saved windows.
+    """A buffer and the state shared by all tensors over it: the version counter and the saved windows.
 
     Attributes:
-        root: the array of the whole buffer, or of its known part, when the storage was made.
+        root: the array of the whole buffer, or of its known part, when the storage was created.
         whole: the saved value of the whole of `root`, if any.
         windows: the saved values of parts of `root`, if any.
         foreign: whether other code may write to the memory unnoticed, so that saved values must be copied.
-        shared: whether tensors that are not views of one base, or arrays given out, look at the memory.
-        preserved: the windows that were copied before a write, and who wrote; the latest of them.
+        shared: whether the memory is shared by tensors that are not views of one base, or by arrays given out.
+        preserved: the latest windows that were copied before a write, with the operators that wrote.
         cuts: by id of a tensor over it, the last point at which the tensor was detached in place.
-        layout: the layout of a gradient of `root`, once requested; see `views/view_nodes.py`.
+        layout: the layout of a gradient of `root`, computed on request; see `views/view_nodes.py`.
     """
 
-    # Writes to the storages that this one replaced; see tensor/tracked_storage.py.
+    # The number of writes to the storages that this one replaced; see tensor/tracked_storage.py.
     writes: ClassVar[int] = 0
-    # Whether other code reads the memory as plain numbers, so that no value with a history may be written to it.
+    # Whether other code reads the memory as plain numbers, so that values with a history must not be written to it.
     captured: ClassVar[bool] = False
 
     __slots__ = (
@@ -147,7 +147,7 @@ class Storage(VersionCounter):
 
     @property
     def inference(self) -> bool:
-        """Return whether the storage was made in inference mode, so that nothing is recorded for it."""
+        """True if the storage was created in inference mode, so that nothing is recorded for it."""
         return self._inference
 
     @inference.setter
@@ -197,7 +197,7 @@ class Storage(VersionCounter):
 
         Arguments:
             window: the window to be written; None if it is `root[index]`.
-            index: how the window is taken from `root`, or None if it is not known as an index.
+            index: the index of the window in `root`, or None if it is not known.
         """
         whole = self.whole
         if whole is not None:
@@ -225,10 +225,10 @@ class Storage(VersionCounter):
                 windows.forget_touched()
 
     def _copy_each_once(self, touched: list[SavedTensor], writer: str) -> None:
-        windows = [saved.array for saved in touched]  # kept, so that each keeps an identity of its own
+        windows = [saved.array for saved in touched]  # a copy for each, so that they keep separate identities
         copies: dict[int, Array] = {}
         for saved, window in zip(touched, windows, strict=True):
-            copied = copies.get(id(window))  # a view that is multiplied by itself is saved twice
+            copied = copies.get(id(window))  # a view multiplied by itself is saved twice
             if copied is None:
                 self._copy(saved, writer)
                 copies[id(window)] = saved.array
@@ -251,14 +251,14 @@ class Storage(VersionCounter):
         self.preserved.append((window, writer))
 
     def invalidate(self, window: Array | None) -> None:
-        """Count a write that has already happened: values saved from `window` (None: all) can no longer be used."""
+        """Count a write that has already happened; values saved from `window` (None: all) can no longer be used."""
         self.version += 1
         touched = [] if self.whole is None else [self.whole]
         self.whole = None
         if self.windows is not None:
             touched += self.windows.pop_overlapping(self.root if window is None else window, None)
         for saved in touched:
-            # Its nodes are unknown, and checking a flag would slow down every use of a saved value.
+            # The nodes are unknown, and checking a flag would slow down every use of a saved value.
             saved.__class__ = LostTensor
         if self.windows is not None:
             self.windows.forget_touched()
@@ -276,7 +276,7 @@ def _strict_message(touched: list[SavedTensor], writer: str) -> str:
 
 
 def _savers(saved: SavedTensor) -> list[str]:
-    """Return the names of the nodes that hold a saved value."""
+    """Return the names of the nodes that refer to a saved value."""
     holders = gc.get_referrers(saved)
     lists = [holder for holder in holders if type(holder) in (list, tuple)]
     holders += [outer for inner in lists for outer in gc.get_referrers(inner)]
@@ -287,10 +287,10 @@ def _savers(saved: SavedTensor) -> list[str]:
 
 
 def storage_of(tensor: Tensor) -> Storage:
-    """Return the storage of a tensor, made if there is none yet.
+    """Return the storage of a tensor, creating it if necessary.
 
     Raises:
-        ScalarWriteError: for a scalar, which has none.
+        ScalarWriteError: for a scalar, which has no storage.
     """
     found: Storage | None = tensor._storage
     if found is not None:
@@ -298,7 +298,7 @@ def storage_of(tensor: Tensor) -> Storage:
     if type(tensor._array) is not ndarray:
         raise scalar_write()
     storage = Storage(tensor._array)
-    # No call from here to the end, so that no thread that reads the same tensor can interfere.
+    # No call from here to the end, so that a thread that reads the same tensor cannot interfere.
     found = tensor._storage
     if found is None:
         storage.whole = tensor._saved  # first, so that the storage is never visible without it
@@ -318,7 +318,7 @@ def scalar_write(writer: str = "") -> ScalarWriteError:
 
 
 def refuse_writes(tensor: Tensor) -> None:
-    """Refuse writes to memory that was just created for a scalar, since they would not change the scalar."""
+    """Refuse writes to memory just created for a scalar, since they would not change the scalar."""
     storage = storage_of(tensor)
     storage.windows = WriteLock(storage.root, ScalarWriteError, scalar_write("a write to a view of a scalar").message)
 
@@ -329,7 +329,7 @@ def save(tensor: Tensor) -> SavedTensor:
     if storage is None:
         saved = SavedTensor()
         saved.array = tensor._array
-        # No call from here to the return, so that no thread that reads the same tensor can interfere.
+        # No call from here to the return, so that a thread that reads the same tensor cannot interfere.
         storage = tensor._storage
         if storage is None:
             found: SavedTensor | None = tensor._saved
@@ -340,10 +340,11 @@ def save(tensor: Tensor) -> SavedTensor:
 
 
 def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
-    """Return the saved value of a 0-d tensor for a node: the number if it is real, since no write can change it.
+    """Return the saved value of a 0-d tensor for a node; for a real tensor the number itself, which no write can
+    change.
 
-    Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
-    dimensions. Not for the strict mode, which reports writes to everything that was saved in it.
+    Copying a number costs less than registering its window, and arithmetic on numbers costs less than on 0-d arrays.
+    Not used in strict mode, which reports writes to everything that was saved in it.
     """
     number: Any = tensor._array
     if type(number) is not ndarray:
@@ -356,13 +357,13 @@ def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
 
 
 def root_index(tensor: Tensor, storage: Storage) -> Any:
-    """Return the index that selects the tensor from the storage's root; None if it is unknown."""
+    """Return the index that selects the tensor from the storage's root, or None if it is unknown."""
     view = tensor._view
     return view.index if view is not None and view.base._array is storage.root else None
 
 
 def prepare_write(tensor: Tensor, writer: str = "") -> None:
-    """Count a write to the whole of `tensor` and preserve the saved windows that it is about to touch."""
+    """Count a write to the whole of `tensor` and preserve the saved windows that it is about to overwrite."""
     storage = tensor._storage
     if storage is None:
         if type(tensor._array) is not ndarray:
@@ -376,13 +377,13 @@ def prepare_write(tensor: Tensor, writer: str = "") -> None:
 
 
 class CapturedStorage(Storage):
-    """The memory of a NumPy array that a function reads from its surroundings: a global, a default, an attribute.
+    """The memory of a NumPy array that a function captures: a global, a default or an attribute.
 
-    Numbers may be written to it, as to the array. A value with a history is refused: the array outlives the call, and
-    whoever reads it later would find the numbers without the history.
+    Numbers may be written to it, as to the array. Values with a history are refused: the array outlives the call, and
+    later readers would find the numbers without the history.
 
     Attributes:
-        copied: the copy of the whole that nodes share, as long as the elements stay the same.
+        copied: the copy of the whole array that nodes share while its elements do not change.
     """
 
     __slots__ = ("copied",)
@@ -394,7 +395,7 @@ class CapturedStorage(Storage):
         self.copied: weakref.ref[SavedTensor] | None = None
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """Return the saved value of a window: a copy, which a loop that reads the whole array makes once."""
+        """Return the saved value of a window: a copy, made only once in a loop that reads the whole array."""
         if array is not self.root or array.nbytes < LARGE:
             return super().save(array, index)
         found = None if self.copied is None else self.copied()
@@ -405,7 +406,7 @@ class CapturedStorage(Storage):
 
 
 class InferenceScalars(Storage):
-    """The storage of every scalar made in inference mode, which only reports that mode."""
+    """The storage shared by all scalars created in inference mode, which only reports that mode."""
 
     __slots__ = ()
 

@@ -1,12 +1,12 @@
 """Tangents: the derivatives that forward mode keeps for tensors.
 
-A tangent is kept at the *root* of a tensor: the base of a view, or the tensor itself otherwise. The tangent of a view
-is the same window of the root's tangent, taken on access. So the two share memory, whichever of them was given a
-tangent first, and each sees writes to the other.
+A tangent is stored at the *root* of a tensor: the base of a view, or otherwise the tensor itself. The tangent of a view
+is the same window of the root's tangent, taken on access. The two therefore share memory, whichever tangent was set
+first, and writes to either are visible in the other.
 
-A dual tensor, as `make_dual` makes it, shares the memory of its primal but has a tangent of its own. Its root, and that
-of its views, is a `TangentRoot`. A write to memory with several roots updates all of them. See Note [Tangents live at
-roots] in docs/notes/forward_mode.md.
+A dual tensor created by `make_dual` shares the memory of its primal but has a tangent of its own. Its root, which is
+also the root of its views, is a `TangentRoot`. A write to memory with several roots updates all of them. See Note
+[Tangents live at roots] in docs/notes/forward_mode.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Tangent:
 
     Attributes:
         value: a tensor with the memory layout of the root.
-        owned: whether nothing else has seen it, so that it may be written to in place.
+        owned: whether nothing else refers to it, so that it may be written to in place.
     """
 
     __slots__ = ("owned", "value")
@@ -59,21 +59,21 @@ class Tangent:
 
 
 class Tangents:
-    """The tangents of a root by level, and the other roots over its memory."""
+    """The tangents of a root by level, and the other roots over the same memory."""
 
     __slots__ = ("aliases", "records")
 
     def __init__(self) -> None:
-        self.records: dict[DualLevel, Any] = {}  # a Tangent; of a `DualSaved`, a saved one and its edge
+        self.records: dict[DualLevel, Any] = {}  # a Tangent; for a `DualSaved`, a saved tangent and its edge
         self.aliases: list[weakref.ref[TangentRoot]] = []
 
 
 class TangentRoot:
-    """The root of a dual tensor and of the views of it.
+    """The root of a dual tensor and of its views.
 
     Arguments:
         array: the memory of the dual tensor.
-        view: how the dual tensor is taken from its base.
+        view: the view that the dual tensor is of its base.
         whole: whether it is the whole of its base.
     """
 
@@ -93,7 +93,7 @@ class TangentRoot:
 
 
 def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
-    """Return the tangent of `tensor`; None if it has none, which means zero.
+    """Return the tangent of `tensor`, or None for zero.
 
     Arguments:
         tensor: any tensor.
@@ -110,14 +110,14 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
 
 
 def take_tangents(tensor: Tensor, source: Tensor) -> None:
-    """Move the tangents of a tensor to one that has taken over its memory, is not a view and has none."""
+    """Move the tangents of a tensor to one that has taken over its memory, is not a view and has no tangents."""
     tangents = getattr(source, "_tangent", None)
     if tangents is not None:
         tensor._tangent = tangents
 
 
 def shared_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:
-    """Return the tangent of `tensor` for outside use: the next in-place write goes to a copy."""
+    """Return the tangent of `tensor` for outside use; the next in-place write goes to a copy."""
     root = tensor if tensor._view is None else tensor._view.tangent_root
     record = getattr(root, "_tangent", NONE).records.get(level)
     if record is not None:
@@ -131,8 +131,8 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
     Arguments:
         tensor: the tensor that was written to.
         source: the value.
-        index: the part that was written, if it was not the whole.
-        last: if indices repeat, for each value the number of the value that is written last to its element.
+        index: the part that was written, unless it was the whole.
+        last: if indices repeat, for each value, the number of the last value written to the same element.
     """
     if tensor._array.dtype.kind not in "fc":
         return
@@ -140,7 +140,8 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
         with at_level(level.outer):
             tangent = tangent_of(source, level)
             if tangent is not None and last is not None:
-                tangent = tangent.reshape(tangent.shape[-last.ndim :])  # NumPy takes more axes of size 1 in front
+                # NumPy accepts additional leading axes of length 1
+                tangent = tangent.reshape(tangent.shape[-last.ndim :])
                 tangent = tangent.broadcast_to(last.shape).reshape(-1)[last]
             overwrite_tangent(tensor, tangent, level, index=index)
 
@@ -149,11 +150,11 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
 
 
 def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
-    """Refuse to write a value with a tangent to a captured array, or to memory that an array shares.
+    """Refuse to write a value with a tangent to a captured array, or to memory shared with a plain array.
 
     Arguments:
         target: the tensor that is about to be written to.
-        sources: the operands of the write; other objects than tensors have no tangent.
+        sources: the operands of the write; objects that are not tensors have no tangent.
 
     Raises:
         DetachedConversionError: if one of them has a tangent.
@@ -168,9 +169,9 @@ def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:
-    """Set the tangent of `tensor`, which has its shape, or remove it with None.
+    """Set the tangent of `tensor`, which must have its shape, or remove it if None.
 
-    For a view, the base's tangent is changed, or created. `tangent` itself is never written to.
+    For a view, the base's tangent is modified, or created. `tangent` itself is never written to.
 
     Arguments:
         tensor: any tensor, of floating-point or complex dtype.
@@ -196,7 +197,7 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
 def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: DualLevel) -> None:
     """Set the tangents of `dual`, which has its own root: `tangent` at `level`, and those of `source` at other levels.
 
-    `tangent` is kept where it can be, but never written to.
+    `tangent` is not copied unless necessary, and never written to.
     """
     root = dual if dual._view is None else dual._view.tangent_root
     source_root = source if source._view is None else source._view.tangent_root
@@ -214,9 +215,9 @@ def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: 
 
 
 def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
-    """Set the tangent, to which nothing else refers, of a tensor that an operator has just made.
+    """Set the tangent, to which nothing else refers, of a tensor that an operator has just created.
 
-    To be called at the level around `level`.
+    To be called at the level enclosing `level`.
     """
     _attach(tensor, tangent, level, True)
 
@@ -224,10 +225,10 @@ def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
 def overwrite_tangent(
     tensor: Tensor, tangent: Tensor | None, level: DualLevel, *, index: Any = None, owned: bool = False
 ) -> None:
-    """Set the tangent (None: zero) of the elements that a write to `tensor` or `tensor[index]` replaced.
+    """Set the tangent of the elements that a write to `tensor` or `tensor[index]` replaced; None means zero.
 
-    To be called at the level around `level`. `tangent` is broadcast and cast, as the value was; `owned` says that
-    nothing else holds it.
+    To be called at the level enclosing `level`. `tangent` is broadcast and cast as the value was; `owned` states that
+    nothing else refers to it.
     """
     view = tensor._view
     root = tensor if view is None else view.tangent_root
@@ -236,7 +237,7 @@ def overwrite_tangent(
         if tangent is not None:
             if record is None or tangent is not record.value:
                 _attach(root, tangent, level, owned)
-                writable_tangent(tensor, level)  # a copy, unless nothing else holds it
+                writable_tangent(tensor, level)  # a copy, unless nothing else refers to it
         elif record is not None:
             del root._tangent.records[level]
     elif record is not None or tangent is not None:
@@ -251,9 +252,9 @@ def overwrite_tangent(
 
 
 def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
-    """Return the tangent of `tensor` at `level`, created if necessary, for writing in place.
+    """Return the tangent of `tensor` at `level` for in-place writes, creating it if necessary.
 
-    To be called at the level around `level`.
+    To be called at the level enclosing `level`.
     """
     view = tensor._view
     root = tensor if view is None else view.tangent_root
@@ -288,7 +289,7 @@ def interrupt_tangents(tensor: Tensor) -> None:
 def _attach(root: Tensor | TangentRoot, tangent: Tensor, level: DualLevel, owned: bool) -> None:
     array = root._array
     value = _cast(tangent, root)
-    if is_scalar(value) and type(array) is np.ndarray:  # the tangent may be written to, as the value may be
+    if is_scalar(value) and type(array) is np.ndarray:  # the tangent may be written to, since the value may be
         value = value.clone()
     if value._array.shape != array.shape or not _same_order(value._array, array):
         value = from_new_array(np.zeros_like(array)).copy_(value)
@@ -307,7 +308,7 @@ def _attach(root: Tensor | TangentRoot, tangent: Tensor, level: DualLevel, owned
 
 
 def _same_order(array: Array, other: Array) -> bool:
-    """Return whether every view of `other` can be taken of `array` too: both are dense and in the same order."""
+    """Return whether every view of `other` can also be taken of `array`: both are dense and in the same order."""
     if array.strides == other.strides:
         return True
     flags, others = array.flags, other.flags
@@ -325,7 +326,7 @@ def _cast(tangent: Tensor, like: Tensor | TangentRoot) -> Tensor:
 
 
 def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
-    """Update other roots over the memory of `tensor` with the tangent of a value written to it or a part of it."""
+    """Update other roots over the memory of `tensor` with the tangent of a value written to it or to a part of it."""
     view = tensor._view
     base = tensor if view is None else view.base
     root = base if view is None else view.tangent_root
@@ -352,7 +353,7 @@ def _update_other_root(other: Tensor | TangentRoot, tensor: Tensor, level: DualL
             record.value = record.value.clone()
             record.owned = True
         full = other._tangent.records[level].value
-    else:  # a dual tensor of a part of the base: the write may be inside, outside, or across its edge
+    else:  # a dual tensor of part of the base: the write may be inside, outside, or across its boundary
         full = from_new_array(np.zeros_like(part.view.base._array))
     window = full if view is None else view.window(full)
     if index is None:
@@ -369,21 +370,21 @@ def _update_other_root(other: Tensor | TangentRoot, tensor: Tensor, level: DualL
 
 
 def _tangents(root: Tensor | TangentRoot) -> Tangents:
-    """Return the tangents of a root, an empty collection if it has none."""
+    """Return the tangents of a root, or an empty collection if it has none."""
     tangents = getattr(root, "_tangent", None)
     if tangents is None:
         tangents = root._tangent = Tangents()
     return tangents
 
 
-NONE: Final = Tangents()  # the tangent of a root that has none; never written to
+NONE: Final = Tangents()  # the tangents of a root without any; never written to
 
 
 # -- saving ------------------------------------------------------------------------------------------------------------
 
 
 class DualSaved(SavedTensor):
-    """A saved window together with the tangents that it had: for the backward pass of a computation on dual tensors.
+    """A saved window together with its tangents, for the backward pass of a computation on dual tensors.
 
     Arguments:
         inner: the saved window.
@@ -396,7 +397,7 @@ class DualSaved(SavedTensor):
         self.inner = inner
         self._tangent = Tangents()
         self._tangent.records = tangents
-        # The history of a tangent may lead back to the node that holds this, until the level is left.
+        # The history of a tangent may lead back to the node that refers to this object until the level is left.
         for level in tangents:
             level.remember(self)
 
@@ -406,7 +407,7 @@ class DualSaved(SavedTensor):
         return self.inner.array
 
     def restore_onto(self, tensor: Tensor) -> None:
-        """Restore the tangents of a tensor made from the saved value."""
+        """Restore the tangents on a tensor created from the saved value."""
         for level, (saved, edge) in self._tangent.records.items():
             if level.open:
                 _attach(tensor, tensor_like(saved, edge), level, False)
@@ -418,7 +419,7 @@ class DualSaved(SavedTensor):
 
 
 def saved_tangents(tensor: Tensor) -> dict[DualLevel, Any]:
-    """Return the tangents of `tensor` at the open levels, saved, each with the edge to its history."""
+    """Return the saved tangents of `tensor` at the open levels, each with the edge to its history."""
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
     if tangents is None:

@@ -1,7 +1,7 @@
 """Tensor: a typed, strided window on a storage, with its autograd metadata.
 
-The file is long because a class is one file: Python's protocols and the properties are all here. Methods that compute
-are added by the files that they belong to.
+The file is long because the class is kept in one file, with all of Python's protocols and the properties. Methods that
+compute are attached by the modules that define them.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ else:
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 C = TypeVar("C", bound=Callable[..., Any])
-# The operands that arithmetic with tensors accepts, for type checkers: neither strings nor None.
+# The operands that arithmetic with tensors accepts, for type checkers; this excludes strings and None.
 Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | SupportsFloat | SupportsComplex | list[Any] | tuple[Any, ...]"
 
 # The implementations of `np.sin(x)` and `np.concatenate([x, y])` for tensors; operators add entries.
 UFUNCS: Final = AdapterTable()
-# Functions that register operators late, to avoid importing SciPy with the library.
+# Functions that register operators on first use, so that importing the library does not import SciPy.
 LATE: Final[list[Callable[[], None]]] = []
 FUNCTIONS: Final = AdapterTable()
 
@@ -77,15 +77,15 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         Tensor([2., 4., 6.])
     """
 
-    # All of the library may read these slots; `_edge` of a view by `current_edge`, which rebuilds it after writes to
-    # its base. `_array` is written only at creation, and by the few functions that exchange a tensor's memory;
-    # tests/test_architecture.py lists them.
+    # All of the library may read these slots, except that the `_edge` of a view must be read by `current_edge`, which
+    # rebuilds it after writes to its base. `_array` is written only at creation, and by the few functions that exchange
+    # a tensor's memory; tests/test_architecture.py lists them.
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
     _array: Array  # a NumPy scalar, such as np.float64, if the tensor is a scalar
-    _edge: OptionalEdge  # to the node that made this value; an AccumulateGrad for a leaf that requires grad
+    _edge: OptionalEdge  # to the node that created this value; an AccumulateGrad for a leaf that requires grad
     _grad: Tensor | None
-    _saved: SavedTensor | None  # the saved value, while nothing else can see the memory
+    _saved: SavedTensor | None  # the saved value, as long as the memory is not shared
     _storage: Storage | None
     _tangent: Any  # the tangent of forward mode; see tensor/tangents.py
     _view: ViewMeta | None
@@ -113,9 +113,9 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class reported to `isinstance` besides Tensor: for a 0-d tensor, NumPy's scalar class.
+        """The class reported to `isinstance` in addition to Tensor: for a 0-d tensor, NumPy's scalar class.
 
-        So `isinstance(x, float)` is true of an element of a float64 tensor, and `type(x)` is `Tensor` all the same.
+        As a result, `isinstance(x, float)` is true for an element of a float64 tensor, although `type(x)` is `Tensor`.
         """
         return type(self) if self._array.ndim else number_class(self._array.dtype.type, type(self))
 
@@ -289,7 +289,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return 0 if storage is None else storage.version
 
     def is_inference(self) -> bool:
-        """Return whether the tensor was made in inference mode."""
+        """Return whether the tensor was created in inference mode."""
         return self._storage is not None and self._storage.inference
 
     def detach(self) -> Tensor:
@@ -312,7 +312,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def detach_(self) -> Tensor:
         """Remove the history of this tensor in place, which makes it a leaf.
 
-        Existing views keep their history. Elements that are written afterwards have the history of the write, in all
+        Existing views keep their history. Elements that are written afterwards have the history of the write in all
         views.
 
         Raises:
@@ -348,11 +348,11 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def data(self) -> Tensor:
         """The values without history, as returned by `detach()`. Assigning to it writes the values in place.
 
-        Inside a transform of `viewgrad.func` it is the tensor itself, as long as that has no history.
+        Inside a transform of `viewgrad.func` it is the tensor itself as long as the tensor has no history.
 
         Raises:
             DetachedConversionError: for a tensor with a history inside a transform of `viewgrad.func`, where an
-                unmodified function means NumPy's buffer.
+                unmodified function refers to NumPy's buffer.
         """
         if is_within_transform() and not has_history(self):
             return self
@@ -402,7 +402,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if dtype is not None and np.dtype(dtype) == object:
             return self._objects()
         if dtype is not None and np.dtype(dtype) == bool != self._array.dtype and copy is not False:
-            return self.astype(bool).numpy().copy()  # like bool(): the derivative is zero
+            return self.astype(bool).numpy().copy()  # as in bool(): the derivative is zero
         traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
             has = "requires grad" if self.requires_grad else "has a tangent"
@@ -415,7 +415,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return window.copy() if copy else window
 
     def _objects(self) -> Array:
-        """Return an object array of the elements, each a tensor with its history."""
+        """Return an object array of the elements, each a scalar tensor with its history."""
         objects = np.empty(self.shape, object)
         for place in np.ndindex(self.shape):
             objects[place] = self[place] if place else self
@@ -437,7 +437,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self._array.tolist()
 
     def _element(self, index: tuple[Any, ...]) -> Tensor:
-        """Return an element, as `item(*index)` finds it, as a scalar with its history."""
+        """Return the element that `item(*index)` selects, as a scalar with its history."""
         if len(index) == 1 and isinstance(index[0], tuple):
             index = index[0]
         if len(index) == self._array.ndim:
@@ -541,7 +541,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self._rounded(math.ceil)
 
     def _rounded(self, rounding: Callable[[Any], int]) -> int:
-        """Return the integer beside the value; it has derivative zero, so no history is lost."""
+        """Return the integer nearest in the given direction; its derivative is zero, so no history is lost."""
         value = rounding(self._array)
         if current_mode() & TRACE:
             record_escape(self, "int()", value)
@@ -565,11 +565,11 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return tensor_repr(self)
 
     def _is_captured(self) -> bool:
-        """Return whether the memory is that of an array from outside of an adopted function."""
+        """Return whether the memory belongs to an array captured by an adopted function."""
         return self._storage is not None and self._storage.captured
 
     def __hash__(self) -> int:
-        """Return the value's hash for scalars that equal numbers, and the identity's for arrays."""
+        """Return a hash of the value for scalars, so that they equal numbers, and of the identity for arrays."""
         array = self._array
         if type(array) is not ndarray or (not array.ndim and array.dtype.kind in "biu"):
             record_escape(self, "hash()", array.item())
@@ -599,7 +599,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return _unpickle, (self._array, self.requires_grad, self.grad)
 
     def _without_history(self) -> Tensor:
-        """Return a scalar of the same value."""
+        """Return a scalar with the same value and no history."""
         out = from_array(self._array[()])
         out._storage = self._storage
         if current_mode() & TRACE:
@@ -664,13 +664,13 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
 
 def current_edge(tensor: Tensor) -> OptionalEdge:
-    """Return the edge to the step that made the tensor's present value; None if it needs no gradient."""
+    """Return the edge to the node that created the tensor's current value, or None if it needs no gradient."""
     view = tensor._view
     return tensor._edge if view is None else view.edge_of(tensor)
 
 
 def held_grad(tensor: Tensor) -> Tensor | None:
-    """Return the `grad` of a tensor, which a backward pass is about to add to."""
+    """Return the `grad` of a tensor that a backward pass is about to add to."""
     return getattr(tensor, "_grad", None)
 
 
@@ -689,7 +689,7 @@ def is_scalar(tensor: Tensor) -> bool:
 
 
 def as_scalar(tensor: Tensor) -> Tensor:
-    """Convert a 0-d tensor that nothing else holds to a scalar."""
+    """Convert a 0-d tensor, to which nothing else refers, to a scalar."""
     array = tensor._array
     tensor._array = array[()]
     tensor._storage = None
@@ -706,12 +706,12 @@ def copy_of(tensor: Tensor) -> Tensor:
 
 
 def as_buffered(tensor: Tensor) -> Tensor:
-    """Return the tensor itself; for a scalar a 0-d array, which can be viewed and written to."""
+    """Return the tensor itself, or for a scalar a 0-d array that can be viewed and written to."""
     return tensor if type(tensor._array) is ndarray else tensor.clone()
 
 
 def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
-    """Return a tensor over `array` itself, which nothing else may hold; a scalar for a NumPy scalar."""
+    """Return a tensor over `array` itself, to which nothing else may refer; a scalar for a NumPy scalar."""
     out: Tensor = new(Tensor)
     out._array = array
     out._edge = edge
@@ -722,11 +722,11 @@ def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
 
 
 def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
-    """Apply the active interceptors to a tensor that was just made of numbers or arrays.
+    """Apply the active interceptors to a tensor that was just created from numbers or arrays.
 
     Arguments:
-        tensor: it.
-        data: its source, if that is of interest.
+        tensor: the new tensor.
+        data: the source of its elements, if relevant.
         garbage: whether its elements are uninitialized.
     """
     mode = current_mode()
@@ -737,7 +737,7 @@ def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> N
 
 
 def from_new_array(array: Array) -> Tensor:
-    """Return a tensor without history over an array just made of numbers; observers are notified."""
+    """Return a tensor without history over an array just created from numbers, and notify observers."""
     out = from_array(array)
     if current_mode() & TRACE:
         OBSERVER.get().created(out)
@@ -764,13 +764,13 @@ def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
 
 
 def method(function: C) -> C:
-    """Make a function a method of `Tensor` under its own name."""
+    """Decorate a function to add it as a method of `Tensor` under its own name."""
     setattr(Tensor, function.__name__, function)
     return function
 
 
 def edge_to(node: Node, input_nr: int) -> Node | Edge:
-    """Return the edge by which output `input_nr` of `node` is reached."""
+    """Return the edge that leads to output `input_nr` of `node`."""
     return node if node.outputs == 1 else Edge(node, input_nr)
 
 
@@ -778,7 +778,8 @@ def plain_array(array: Array) -> Array:
     """Return an array as a plain ndarray.
 
     Raises:
-        UnsupportedTypeError: for one of a class that gives them another meaning: a mask, a unit, another product.
+        UnsupportedTypeError: for an array of a class that changes the meaning of its elements: a mask, a unit, another
+            product.
     """
     kind = type(array)
     if kind is ndarray:
@@ -805,7 +806,7 @@ def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
 
 
 def _has_own_rules(kind: type, protocol: str) -> bool:
-    """Return whether objects of a class, such as masked tensors, have rules of their own in a protocol of NumPy."""
+    """Return whether objects of a class, such as masked tensors, override a NumPy protocol."""
     return hasattr(kind, protocol) and not issubclass(kind, Tensor | np.ndarray | np.generic)
 
 

@@ -1,4 +1,4 @@
-"""Storages that track all their tensors, so that another storage can replace them.
+"""Storages that track all of their tensors, so that another storage can replace them.
 
 They are used under `func.functionalize`. A write to a storage goes to a copy of it instead, which then becomes the
 storage of all tensors over the old one. See `autograd/modes/functionalize.py`.
@@ -36,7 +36,7 @@ class TrackedStorage(Storage):
     """A storage that tracks the tensors over it.
 
     Attributes:
-        session: the call during which it tracks them.
+        session: the call during which it tracks tensors.
         tensors: the tensors.
         writes: the number of writes to the storages that it has replaced.
     """
@@ -60,7 +60,7 @@ class TrackedStorage(Storage):
 
 
 def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
-    """Record that `other` shares the memory of `tensor`; if `alone`, nothing shared it before."""
+    """Record that `other` shares the memory of `tensor`; `alone` states that nothing shared it before."""
     storage = tensor._storage
     assert storage is not None
     if alone:
@@ -76,7 +76,7 @@ def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
 
 
 def move(array: Array, root: Array, moved: Array) -> Array:
-    """Return the window on `moved` that `array` is on `root`; both have the same memory layout."""
+    """Return the window of `moved` that corresponds to `array` in `root`; both have the same memory layout."""
     if array is root:
         return moved
     if not array.size:

@@ -1,4 +1,4 @@
-"""The interface of a view's metadata, as tensors and tangents use it; the classes are in `views/meta.py`."""
+"""The interface of a view's metadata, as used by tensors and tangents; the classes are in `views/meta.py`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class ViewMeta(Protocol):
-    """The metadata of a view: its base, how it is taken from it, and the history that it was made for.
+    """The metadata of a view: its base, its position in the base, and the history for which it was created.
 
     Attributes:
         base: the tensor whose memory the view is a window on; never itself a view.
-        index: the basic index that takes the view from the base, if one does.
-        view_fn: the function that takes the view otherwise.
+        index: the basic index that selects the view from the base, if there is one.
+        view_fn: the function that takes the view if there is no such index.
         creation: the `CreationMeta` of the view.
-        source_edge: the base's edge when the view's own edge was made.
-        strided: whether the view is a window of the base's own elements, not of their real parts.
+        source_edge: the base's edge when the view's own edge was created.
+        strided: whether the view consists of whole elements of the base, rather than their real parts.
         overlaps_itself: whether elements of the view share memory.
     """
 
