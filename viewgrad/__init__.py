@@ -14,7 +14,7 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
     )
 
 from . import autograd, errors, fft, func, linalg, operators, views
-from . import trace as _trace  # imported before the operator `trace` takes the name, never after
+from . import trace as _trace  # imported before the operator `trace` takes this name
 from .adoption import adopt
 from .func.api import grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .func.checkpoint import checkpoint
@@ -81,8 +81,8 @@ from .views.view_ops import (
 
 __version__ = "0.1.0"
 
-# The operators of the table, each under its name: `viewgrad.exp`, `viewgrad.concatenate`, ...; then the array API's
-# names. `viewgrad.fft` is a namespace that can be called like the operator.
+# The operators of the table under their names: `viewgrad.exp`, `viewgrad.concatenate`, ...; then the array API's names.
+# `viewgrad.fft` is a namespace that can be called like the operator.
 _operators = {name: operator.function for name, operator in OPERATORS.items() if name != "fft"}
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
@@ -98,17 +98,17 @@ name_functions(__name__, vars(Tensor), "Tensor.")
 add_hints(Tensor)
 
 
-# The names that dir() lists: NumPy's. The others that are there have namespaces of their own, linalg, fft,
-# scipy.special and torch_names.
+# The names that dir() lists: NumPy's. All others are in namespaces of their own: linalg, fft, scipy.special and
+# torch_names.
 _numpy_names: Final = frozenset(dir(_numpy))
 
 # Imported on first use: together they take longer to import than the rest of the library.
 _LAZY_MODULES: Final = ("drawing", "interop", "math", "numpy", "scipy", "symbolic", "testing", "torch_names")
-# By name, the module that has the object, and its name there.
+# For each name, the module that defines the object, and its name there.
 _LAZY: Final = {"compile": ("compiler", "compile"), "jit": ("compiler", "compile"), "random": ("numpy", "random")}
 
 
-if not TYPE_CHECKING:  # a checker takes every name for one of a module that has __getattr__
+if not TYPE_CHECKING:  # a type checker accepts any name of a module that defines __getattr__
 
     def __getattr__(name: str) -> Any:
         if name in _LAZY_MODULES:
@@ -122,7 +122,8 @@ if not TYPE_CHECKING:  # a checker takes every name for one of a module that has
             return found
         hint = f": {MODULE_HINTS[name]}" if name in MODULE_HINTS else ""
         message = f"module {__name__!r} has no attribute {name!r}{hint}"
-        raise AttributeError(message, name=name, obj=sys.modules[__name__])  # Python suggests similar names
+        # used by Python for suggestions of similar names
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -50,14 +50,14 @@ SITE: Final = "https://viewgrad.readthedocs.io"  # the address of the documentat
 
 
 class Documented:
-    """An error or warning with a section in the documentation. Its text ends with the address of that section."""
+    """An error or warning with a section in the documentation, whose address is appended to its text."""
 
     section: ClassVar[str]
     page: ClassVar[str]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__ == __name__:  # a derived class has the section of its base
+        if cls.__module__ == __name__:  # a derived class refers to the section of its base
             cls.section = cls.__name__
             cls.page = f"{SITE}/guides/errors/#{cls.__name__.lower()}"
 

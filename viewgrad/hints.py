@@ -1,4 +1,4 @@
-"""Hints for names that PyTorch, JAX and autograd have and viewgrad does not: the messages of their AttributeErrors."""
+"""Hints in AttributeErrors for names that exist in PyTorch, JAX or autograd but not in viewgrad."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DTYPES: Final = {
     "long": "np.int64",
 }  # fmt: skip
 
-# Of a tensor x.
+# For a tensor x.
 TENSOR_HINTS: Final = {
     **{name: f"use x.astype({dtype})" for name, dtype in _DTYPES.items()},
     "at": "write in place: x[i] = value, x[i] += value",
@@ -43,7 +43,7 @@ TENSOR_HINTS: Final = {
     "to": "use x.astype(dtype); " + _CPU,
     "type": "use x.dtype, or x.astype(dtype)",
 }
-# Of the module viewgrad.
+# For the module viewgrad.
 MODULE_HINTS: Final = {
     **{name: f"use {dtype}" for name, dtype in _DTYPES.items() if name not in ("bool", "float", "int")},
     "bmm": "use viewgrad.matmul",
@@ -95,7 +95,7 @@ class MissingName:
 
 
 def add_hints(cls: type) -> None:
-    """Add the hints to a class of tensors, for names that it does not have."""
+    """Add the hints to a class of tensors, for names that it does not define."""
     for name, hint in TENSOR_HINTS.items():
         if not hasattr(cls, name):
             setattr(cls, name, MissingName(name, hint))

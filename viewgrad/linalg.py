@@ -10,7 +10,7 @@ from .spectral import cholesky_ex, null_projector, spectral_function, spectral_p
 from .standard import linear_algebra
 from .standard.linear_algebra import *  # noqa: F403
 
-# Names that NumPy's namespace has and the standard lacks, triangular systems and the exponential.
+# Names from NumPy's namespace that the standard lacks, triangular systems, and the matrix exponential.
 _FURTHER = ("cond", "lstsq", "matrix_exp", "multi_dot", "norm", "solve_triangular")
 if TYPE_CHECKING:  # explicit aliases, which a type checker considers public
     from .operators import typed

@@ -1,4 +1,5 @@
-"""Python's `math` for tensors: functions of tensors return tensors with history; all others are those of `math`."""
+"""Python's `math` for tensors: functions of tensors return tensors with history; all other calls are passed to `math`.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ NAMED: Final = {
     "tan": "tan",
     "tanh": "tanh",
 }
-# Where Python raises an error, and NumPy gives a NaN or an infinity.
+# Arguments for which Python raises an error and NumPy returns NaN or infinity.
 DOMAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "sqrt": lambda x: x < 0,
     "log": lambda x: x <= 0,
@@ -69,7 +70,7 @@ DOMAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "acosh": lambda x: x < 1,
     "atanh": lambda x: abs(x) >= 1,
 }
-# Functions that return integers or bools, without a derivative.
+# Functions that return integers or bools and have no derivative.
 CONSTANT: Final = frozenset(
     {
         "ceil",
@@ -101,7 +102,7 @@ def _number(value: Any) -> Any:
 
 
 def _holds(condition: Callable[[Any], Any], value: Any) -> bool:
-    """Evaluate a condition on a number; while tracing, the control flow depends on it, and runs check it."""
+    """Evaluate a condition on a number; while tracing, a guard is recorded, since the control flow depends on it."""
     return bool(condition(value if observed() is not None else _number(value)))
 
 
@@ -152,7 +153,7 @@ def _other(name: str) -> Callable[..., Any]:
 
 
 def log(x: Any, *base: Any) -> Any:
-    """Return the logarithm, natural or to a given base."""
+    """Return the natural logarithm, or the logarithm to a given base."""
     if not isinstance(x, Tensor) and not any(isinstance(each, Tensor) for each in base):
         return math.log(x, *base)
     if _holds(DOMAIN["log"], x):
@@ -162,7 +163,7 @@ def log(x: Any, *base: Any) -> Any:
 
 
 def hypot(*coordinates: Any) -> Any:
-    """Return the Euclidean norm of a vector, given its coordinates."""
+    """Return the Euclidean norm of a vector given by its coordinates."""
     if not any(isinstance(each, Tensor) for each in coordinates):
         return math.hypot(*coordinates)
     return np.stack([_scalar(each) * 1.0 for each in coordinates]).vector_norm()  # type: ignore[attr-defined]
@@ -182,7 +183,7 @@ def fsum(seq: Iterable[Any]) -> Any:
 
 
 def prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
-    """Return the product of numbers."""
+    """Return the product of the numbers."""
     items = list(iterable)
     if not holds_tensor(items):
         return math.prod(items, start=start)
@@ -192,12 +193,12 @@ def prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
 
 
 def sumprod(p: Any, q: Any, /) -> Any:
-    """Return the sum of the products of pairs."""
+    """Return the sum of the products of corresponding elements."""
     return sum(a * b for a, b in zip(p, q, strict=True))
 
 
 def modf(x: Any) -> Any:
-    """Return the fractional and the integer part; gradients flow through the fractional one."""
+    """Return the fractional and the integer part; gradients flow through the fractional part."""
     if not isinstance(x, Tensor):
         return math.modf(x)
     whole = math.modf(_number(x))[1] if observed() is None else np.trunc(x.detach())
@@ -205,7 +206,7 @@ def modf(x: Any) -> Any:
 
 
 def remainder(x: Any, y: Any) -> Any:
-    """Return the remainder of the division to the nearest integer."""
+    """Return the IEEE remainder, for the quotient rounded to the nearest integer."""
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         return math.remainder(x, y)
     return x - y * round((_number(x) - math.remainder(_number(x), _number(y))) / _number(y))
@@ -217,7 +218,7 @@ def ldexp(x: Any, i: Any) -> Any:
 
 
 def fma(x: Any, y: Any, z: Any) -> Any:
-    """Return the product of the first two, plus the third."""
+    """Return the product of the first two arguments plus the third."""
     return x * y + z
 
 

@@ -1,4 +1,4 @@
-"""Module and qualified names of public functions, for pickling, and docstrings of operators."""
+"""Module and qualified names of public functions, needed for pickling, and docstrings of operators."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["document", "name_functions"]
 
 
 def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> None:
-    """Set the module and qualified name of functions that were generated, or made by other functions.
+    """Set the module and qualified name of functions that were generated or created by other functions.
 
     Arguments:
-        module: the name of its module.
+        module: the name of the module.
         names: the contents of the namespace.
-        inside: the name of the class, and a dot, if they are methods.
+        inside: the name of the class followed by a dot, if they are methods.
     """
     nameless = {name: each for name, each in names.items() if type(each) is FunctionType and _is_nameless(each)}
     for name, function in sorted(nameless.items(), key=lambda item: item[0] != item[1].__name__):
@@ -31,12 +31,12 @@ def document(operators: Mapping[str, Any], functions: Mapping[str, Any]) -> None
 
     Arguments:
         operators: the table of operators.
-        functions: public functions that go by the names of operators, and are around them.
+        functions: public functions that wrap operators under the same names.
     """
     with open(os.path.join(os.path.dirname(__file__), "operators", "docstrings.json"), encoding="utf-8") as file:
         entries = json.load(file)
     for name, entry in entries.items():
-        if name not in operators:  # an operator that was added since
+        if name not in operators:  # an operator that was added later
             continue
         for function in (operators[name].function, functions.get(name)):
             if type(function) is FunctionType:

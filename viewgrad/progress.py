@@ -10,7 +10,7 @@ __all__ = ["ProgressBar"]
 
 
 class ProgressBar:
-    """A progress line that is overwritten as the work proceeds; nothing if the output is not a terminal.
+    """A progress line that is overwritten as the work proceeds; shown only if the output is a terminal.
 
     Arguments:
         stream: the output stream.

@@ -1,7 +1,7 @@
 """Trees of tensors in files: `save` and `load`.
 
-A file is a NumPy archive (`.npz`, not compressed): one entry for each array, and the structure of the tree as JSON.
-Nothing in it is executed when it is loaded, and no more is read than the file is long.
+A file is a NumPy archive (`.npz`, uncompressed) with an entry for each array, and the structure of the tree as JSON.
+Nothing in it is executed when it is loaded, and no more data is read than the file contains.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 STRUCTURE: Final = "structure"
 DEEPEST: Final = 200  # levels of nesting
 PLAIN: Final = (type(None), bool, int, float, str)
-# Exceptions of NumPy, zipfile and json for files that are damaged or of another kind.
+# Exceptions of NumPy, zipfile and json for files that are damaged or in another format.
 DAMAGED: Final = (
     AutogradError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, RecursionError, MemoryError,
     NotImplementedError, RuntimeError, OverflowError, zipfile.BadZipFile, zlib.error, struct.error,
@@ -39,7 +39,7 @@ DAMAGED: Final = (
 def save(file: str | os.PathLike[str] | IO[bytes], tree: Any) -> None:
     """Save nested dictionaries, lists and tuples of tensors, arrays, numbers, strings and None.
 
-    For a tensor, its values are saved, and whether it is a leaf that requires grad, but not its history or `grad`. An
+    For a tensor, its values and whether it is a leaf that requires grad are saved, but not its history or `grad`. An
     existing file is replaced only once the new one is complete.
 
     Arguments:
@@ -87,7 +87,7 @@ def load(file: str | os.PathLike[str] | IO[bytes]) -> Any:
 
 
 def _replace(path: str, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a temporary file beside `path`, and replace `path` by it."""
+    """Write a temporary file beside `path`, then replace `path` with it."""
     folder = os.path.dirname(path) or "."
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
     number, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.", suffix=".tmp")
@@ -102,7 +102,7 @@ def _replace(path: str, write: Callable[[IO[bytes]], None]) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    with contextlib.suppress(OSError, AttributeError):  # folders cannot be opened everywhere
+    with contextlib.suppress(OSError, AttributeError):  # folders cannot be opened on all systems
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(number)
@@ -167,7 +167,7 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
 
 
 def _described(tree: Any, arrays: list[Array], path: str, above: tuple[int, ...]) -> Any:
-    """Return a tree as JSON, with a tag for each kind of node; arrays go by their numbers in a list."""
+    """Convert a tree to JSON, with a tag for each kind of node; arrays are represented by their numbers in a list."""
     if isinstance(tree, Tensor):
         kind = "scalar" if is_scalar(tree) else "leaf" if tree.requires_grad and tree.is_leaf else "tensor"
         return [kind, _kept(array_of(tree, "viewgrad.save()"), arrays, path)]
@@ -211,7 +211,7 @@ def _kept(array: Any, arrays: list[Array], path: str) -> int:
 
 
 def _rebuilt(structure: Any, read: Callable[[Any], Array]) -> Any:
-    """Return the tree described by `_described`; `read` returns the array with a given number."""
+    """Rebuild a tree from the result of `_described`; `read` returns the array with a given number."""
     kind, content = structure
     if kind in ("dict", "OrderedDict"):
         pairs = content.items() if kind == "dict" else content

@@ -22,8 +22,10 @@ from .tensor.trace_hooks import composed
 __all__ = ["cholesky_ex", "null_projector", "spectral_function", "spectral_projector"]
 
 Array = Any
-CLOSE: Final = 1e-2  # relative distance of eigenvalues below which differences are integrals of a derivative
-NODES, WEIGHTS = (np.polynomial.legendre.leggauss(5)[0] + 1) / 2, np.polynomial.legendre.leggauss(5)[1] / 2  # on [0, 1]
+# the relative distance of eigenvalues below which differences are computed as integrals of a derivative
+CLOSE: Final = 1e-2
+# on the interval [0, 1]
+NODES, WEIGHTS = (np.polynomial.legendre.leggauss(5)[0] + 1) / 2, np.polynomial.legendre.leggauss(5)[1] / 2
 
 
 def cholesky_ex(A: Any, upper: bool = False) -> tuple[Any, Any]:
@@ -34,7 +36,7 @@ def cholesky_ex(A: Any, upper: bool = False) -> tuple[Any, Any]:
         upper: whether to return the upper factor.
 
     Returns:
-        `(factor, info)`. `info` holds integers of shape (...): 0 if the matrix is positive definite, otherwise the
+        `(factor, info)`. `info` contains integers of shape (...): 0 if the matrix is positive definite, otherwise the
         order of the first leading minor that is not. In that case the factor is NaN and no gradient flows.
 
     Example:
@@ -64,7 +66,7 @@ def _failing_minor(matrix: Array) -> int:
     """Return the order of the first leading minor that is not positive definite; 0 if there is none."""
     if _has_factor(matrix):
         return 0
-    low, high = 0, len(matrix)  # the minor of order `low` is positive definite, that of order `high` is not
+    low, high = 0, len(matrix)  # the minor of order `low` is positive definite, the one of order `high` is not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if _has_factor(matrix[:middle, :middle]) else (low, middle)
@@ -155,7 +157,7 @@ def null_projector(A: Any, rtol: float | None = None) -> Any:
 
 
 class _Value(Function):
-    """The function of a matrix."""
+    """The node of a function of a matrix."""
 
     @staticmethod
     def forward(ctx: Any, f: Any, a: Tensor) -> Tensor:
@@ -247,14 +249,14 @@ def _values(f: Any, w: Array) -> Array:
 
 
 def _derivative(f: Any, order: int) -> Any:
-    """Return the derivative of an elementwise function, as a function of arrays."""
+    """Return the derivative of an elementwise function as a function of arrays."""
     for _ in range(order):
         f = grad(lambda x, f=f: f(x).sum())
     return lambda w: np.asarray(f(from_new_array(np.array(w)))._array, w.dtype)
 
 
 def _first_differences(f: Any, w: Array) -> Array:
-    """Return `(f(w_i) - f(w_j)) / (w_i - w_j)`, and the derivative where these are equal."""
+    """Return `(f(w_i) - f(w_j)) / (w_i - w_j)`, and the derivative where the eigenvalues are equal."""
     return _pairwise(f, w[..., :, None], w[..., None, :], _scale(w)[..., None])
 
 
@@ -270,7 +272,7 @@ def _pairwise(f: Any, a: Array, b: Array, scale: Array) -> Array:
         derivative = _derivative(f, 1)
         integral = sum(weight * derivative(b + t * apart) for t, weight in zip(NODES, WEIGHTS))
         rounding = 64 * np.finfo(a.dtype).eps * np.maximum(abs(fa), abs(fb)) / abs(apart)
-        # Where they differ by more than rounding, the function is not smooth in between.
+        # If they differ by more than rounding, the function is not smooth in between.
         smooth = close & ((apart == 0) | (abs(integral - quotient) <= rounding + 1e-9 * abs(integral)))
     return np.where(smooth, integral, quotient)
 

@@ -1,7 +1,7 @@
-"""PyTorch's functions, with PyTorch's names and semantics.
+"""PyTorch's functions with their names and semantics.
 
-`viewgrad.split(x, 2)` is NumPy's: two sections. `viewgrad.torch_names.split(x, 2)` is PyTorch's: sections of length 2.
-Functions that mean the same in both libraries are the same objects here and in `viewgrad`.
+`viewgrad.split(x, 2)` follows NumPy: two sections. `viewgrad.torch_names.split(x, 2)` follows PyTorch: sections of
+length 2. Functions that mean the same in both libraries are the same objects here and in `viewgrad`.
 
 Example:
     >>> import viewgrad as vg
@@ -38,7 +38,7 @@ from .views.view_ops import (
     view_as_real,
 )
 
-# PyTorch's name of a function or method, and NumPy's name, which is used here.
+# The name of a function or method in PyTorch, and its NumPy name, which is used here.
 NUMPY_NAMES: Final = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
     "atanh": "arctanh", "bmm": "matmul", "cat": "concatenate", "clamp": "clip", "concat": "concatenate",

@@ -51,7 +51,7 @@ def graph_svg(tensor: Tensor | Sequence[Tensor]) -> Drawing:
 
 @attrs.define(eq=False)
 class Place:
-    """A point of a layout: a box, or a bend of an arrow that passes a layer.
+    """A point of the layout: a box, or a bend where an arrow crosses a layer.
 
     Arguments:
         lines: its text; none for a bend.
@@ -81,7 +81,7 @@ class Place:
 
     @property
     def middle(self) -> float:
-        """The middle of the box, from left to right."""
+        """The horizontal centre of the box."""
         return self.x + self.width / 2
 
 
@@ -108,7 +108,7 @@ def _svg(boxes: list[Box], arrows: list[Arrow]) -> str:
 
 
 def _layers(boxes: list[Box], arrows: list[Arrow]) -> dict[str, int]:
-    """Return the layer of each box, counted from above: below all that lead to it."""
+    """Return the layer of each box, counted from the top: below all boxes that lead to it."""
     layer_of = {one.name: 0 for one in boxes}
     for _ in boxes:
         changed = False

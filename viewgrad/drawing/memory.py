@@ -1,4 +1,4 @@
-"""Drawings of memory: a buffer, the windows on it, the values saved of it, and their histories."""
+"""Drawings of memory: a buffer, the windows on it, the values saved from it, and their histories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Window:
         name: its label.
         cells: the numbers of the cells.
         history: the text after it.
-        kind: "view", "saved" or "copy", which decides the colour.
+        kind: "view", "saved" or "copy", which determines the colour.
         stale: whether the history is that of an earlier value.
         values: the content of a copy.
     """
@@ -68,8 +68,8 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
     values that a write has copied since an earlier drawing are shown with their contents.
 
     Arguments:
-        base: the tensor whose memory is drawn; for a view, that of its base.
-        views: views of it, labelled with the index that takes them.
+        base: the tensor whose memory is drawn; for a view, the memory of its base.
+        views: views of it, labelled with their index.
         since: an earlier drawing of the same memory. Cells whose value has changed since then are marked, and values
             copied since then are shown.
         named: further tensors by name. Tensors that are not views of the base are searched for values saved from it.
@@ -145,7 +145,7 @@ def _covered(array: Array, root: Tensor, cells: Array) -> tuple[int, ...]:
 
 
 def _chain(edge: OptionalEdge, most: int = 4) -> str:
-    """Return the names of a node and of those that the first edges lead to."""
+    """Return the names of a node and of the nodes that the first edges lead to."""
     names: list[str] = []
     while edge is not None and len(names) < most:
         node = node_of(edge)
@@ -159,7 +159,7 @@ def _chain(edge: OptionalEdge, most: int = 4) -> str:
 def _saved_windows(
     tensors: list[Tensor], root: Tensor, cells: Array, earlier: Mapping[SavedTensor, tuple[int, ...]]
 ) -> Iterator[tuple[SavedTensor, Window]]:
-    """Yield the windows that the graphs of tensors saved of the buffer, and their state in an earlier picture."""
+    """Yield the windows that the graphs of tensors saved from the buffer, and their state in an earlier picture."""
     for node in nodes_from([tensor._edge for tensor in tensors]):
         what = f"saved by {node.name()}"
         for saved, name in _values_saved(node):
@@ -172,7 +172,7 @@ def _saved_windows(
 
 
 def _values_saved(node: Node) -> list[tuple[SavedTensor, str]]:
-    """Return a value that a node has saved, and its name there."""
+    """Return a value that a node has saved, and the name under which it is saved."""
     wrapped = node.fn if isinstance(node, CopySlices) else node
     found: list[tuple[SavedTensor, str]] = []
     for name in wrapped.saved_names:
@@ -255,7 +255,7 @@ def _bracket(window: Window, left: float, right: float, cell: float, y: float) -
 
 
 def _runs(cells: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return the contiguous stretches of cells, each as a start and an end."""
+    """Return the contiguous runs of cells, each as a start and an end."""
     runs: list[tuple[int, int]] = []
     for cell in cells:
         if runs and runs[-1][1] == cell:

@@ -1,4 +1,4 @@
-"""Drawings in SVG, and the few shapes that they are made of."""
+"""Drawings in SVG, and the shapes they consist of."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import attrs
 
-# The colours of shapes; lines and letters have the colour of the surrounding text, on light and dark pages.
+# The colours of shapes; lines and text have the colour of the surrounding text, on light and dark pages.
 ACCENT = "#4051b5"
 GREEN = "#2e9e5b"
 ORANGE = "#e8590c"
-CHARACTER = 7.3  # the width of a letter of the font, in pixels
+CHARACTER = 7.3  # the width of a character of the font, in pixels
 
 
 @attrs.frozen(repr=False)
@@ -54,7 +54,7 @@ def sheet(width: float, height: float, shapes: list[str], title: str) -> str:
 
 def box(x: float, y: float, width: float, height: float, *, fill: str = "none", round: float = 0, dashed: bool = False,
         stroke: str = "currentColor") -> str:  # fmt: skip
-    """Return a rectangle; a colour given for `fill` is thinned."""
+    """Return a rectangle; a colour given for `fill` is made lighter."""
     style = ' stroke-dasharray="4 3"' if dashed else ""
     opacity = ' fill-opacity="0.2"' if fill != "none" else ""
     return (
@@ -73,7 +73,7 @@ def label(x: float, y: float, text: str, *, anchor: str = "start", bold: bool = 
 
 def line(points: list[tuple[float, float]], *, arrow: bool = False, dashed: bool = False,
          stroke: str = "currentColor") -> str:  # fmt: skip
-    """Return a line through points; one with an arrow has its head at the last."""
+    """Return a line through points; an arrowhead, if any, is at the last point."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     style = ' stroke-dasharray="4 3"' if dashed else ""
     drawn = f'<polyline points="{path}" fill="none" stroke="{stroke}"{style}/>'

@@ -31,6 +31,6 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sparse_jacobian":  # it needs SciPy
+    if name == "sparse_jacobian":  # requires SciPy
         return importlib.import_module("viewgrad.scipy.sparse.jacobian").sparse_jacobian
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])

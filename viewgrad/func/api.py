@@ -1,8 +1,8 @@
-"""The public transforms: they adopt the function that they are given, and return NumPy arrays for NumPy arrays.
+"""The public transforms, which adopt the given function and return NumPy arrays if called with NumPy arrays.
 
-The derivatives themselves are in `func/transforms.py`. Here a function for NumPy gets viewgrad's objects in the place
-of NumPy's (see `viewgrad.adopt`), arrays among its arguments become tensors, and if no argument was a tensor, neither
-is a result. A result that something outside can be differentiated with respect to stays a tensor.
+The derivatives themselves are computed in `func/transforms.py`. This module adopts functions written for NumPy (see
+`viewgrad.adopt`), converts array arguments to tensors, and, if no argument was a tensor, converts the results back. A
+result that can still be differentiated with respect to something outside remains a tensor.
 """
 
 from __future__ import annotations
@@ -108,15 +108,15 @@ def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, 
 def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `f` column by column, in forward mode.
 
-    It costs less than `jacrev` if the argument has fewer elements than the output. If all operators of `f` are the
-    library's, `f` is called once, and the columns are computed at once where that is possible; else it is called for
-    each column.
+    It costs less than `jacrev` if the argument has fewer elements than the output. If `f` consists of the library's
+    operators, it is called once and all columns are computed at once if possible; otherwise it is called once for each
+    column.
 
     Arguments:
         f, argnums, has_aux, adopt: as for `jacrev`.
 
     Returns:
-        A function with the same results as that of `jacrev`.
+        A function with the same results as the one returned by `jacrev`.
 
     Raises:
         DifferentiabilityError: as for `jacrev`.
@@ -321,15 +321,15 @@ def _function(f: Function, adopt: bool) -> Function:
 
 
 def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: bool) -> Function:
-    """Return the derivative that a transform computes of a function, for tensors and for arrays."""
+    """Return the derivative of a function as a transform computes it, for tensors and for arrays."""
     function = _function(f, adopt)
     derivative = transform(function, *options)
     argnums = options[0]
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    is_compiled = hasattr(function, "__viewgrad_gradients__")  # then it takes arrays as they are
+    is_compiled = hasattr(function, "__viewgrad_gradients__")  # which accepts arrays directly
     over_arrays = getattr(derivative, "over_arrays", None)
 
-    @functools.wraps(derivative)  # copies the attributes that mark compiled functions, too
+    @functools.wraps(derivative)  # this also copies the attributes that mark compiled functions
     def transformed(*args: Any, **kwargs: Any) -> Any:
         if over_arrays is not None and not kwargs and PLAIN.issuperset(map(type, args)):
             known = over_arrays(args)
@@ -345,7 +345,7 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
 def _directional(
     transform: Function, f: Function, primals: Any, directions: Any, has_aux: bool, adopt: bool
 ) -> Any:
-    """Return the result of a transform along directions, for tensors and for arrays."""
+    """Return the result of a directional transform, for tensors and for arrays."""
     given = as_inputs(primals) if isinstance(primals, (tuple, list)) else primals
     found = transform(_function(f, adopt), given, directions, has_aux)
     return as_given(found, (primals, directions))

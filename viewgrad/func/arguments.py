@@ -1,4 +1,4 @@
-"""The arguments of a function that is transformed: copied, and with the differentiated ones picked out."""
+"""The arguments of a transformed function: copied, with the differentiated ones selected."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Differentiated:
 
     Arguments:
         structures: the structure of each tree.
-        single: whether there is one, so that results are not wrapped in a tuple.
-        numbers: the numbers of these arguments.
+        single: whether there is a single tree, so that results are not wrapped in a tuple.
+        numbers: the positions of these arguments.
     """
 
     structures: list[Structure]
@@ -33,12 +33,12 @@ class Differentiated:
     numbers: list[int] = attrs.Factory(list)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """Return the values for the leaves of all the trees, in their places."""
+        """Return the given values in the structure of the trees, one for each leaf."""
         trees = self.trees(leaves)
         return trees[0] if self.single else trees
 
     def trees(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the values, always as a tuple."""
+        """Return the values in the structure of the trees, always as a tuple."""
         trees = []
         start = 0
         for structure in self.structures:
@@ -49,19 +49,19 @@ class Differentiated:
 
 @attrs.define(eq=False)
 class Output:
-    """The result of a function: `leaves` are tensors."""
+    """The result of a function, with tensors as leaves."""
 
     leaves: list[Tensor]
     structure: Structure
     aux: Any = None
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """Return the values for the leaves, in their places."""
+        """Return the given values in the structure of the output, one for each leaf."""
         return unflatten(self.structure, leaves)
 
     @property
     def differentiable(self) -> list[int]:
-        """The numbers of the leaves that can have a derivative."""
+        """The positions of the leaves that can have a derivative."""
         return [i for i, leaf in enumerate(self.leaves) if leaf._array.dtype.kind in "fc"]
 
 
@@ -73,10 +73,10 @@ def copies(
     name: str,
     make: Callable[[Tensor], Tensor],
 ) -> tuple[tuple[Any, ...], dict[str, Any], Differentiated]:
-    """Return the arguments for the function.
+    """Return copies of the arguments for the function.
 
-    In those numbered by `argnums`, each leaf is replaced by `make(tensor)`; in the others, tensors and arrays are
-    copied.
+    In the arguments selected by `argnums`, each leaf is replaced by `make(tensor)`; in the others, tensors and arrays
+    are copied.
     """
     numbers = [_position(number, len(args), name) for number in ([argnums] if isinstance(argnums, int) else argnums)]
     if len(set(numbers)) != len(numbers):
@@ -114,7 +114,7 @@ def differentiated(
 
 
 def _as_tensor(leaf: Any) -> Tensor:
-    """Return a leaf as a tensor; a number as a scalar, so that `x += 1` binds a new value."""
+    """Return a leaf as a tensor; a number becomes a scalar, so that `x += 1` binds a new value."""
     if isinstance(leaf, Tensor):
         return leaf
     return Tensor(leaf) if isinstance(leaf, np.ndarray) else as_scalar(Tensor(leaf))
@@ -127,7 +127,7 @@ def split_output(returned: Any, has_aux: bool, name: str) -> Output:
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"{name} with has_aux=True needs a function that returns (output, aux)")
         returned, aux = returned
-    if type(returned) is int or isinstance(returned, np.integer):  # `return 0` of a function that leaves early
+    if type(returned) is int or isinstance(returned, np.integer):  # `return 0` in a function that returns early
         returned = float(returned)
     leaves, structure = flatten(returned)
     return Output([leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves], structure, aux)

@@ -1,4 +1,4 @@
-"""The state that a function refers to besides its arguments: tensors, and generators of random numbers."""
+"""The state that a function refers to besides its arguments: tensors and random number generators."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 def reachable(*roots: Any) -> Iterator[Any]:
-    """Yield objects that functions refer to: by closures, defaults, bound instances, and the globals that they name.
+    """Yield the objects that functions refer to through closures, defaults, bound instances and global names.
 
-    Containers and attributes of instances are searched too. Modules, classes and functions of libraries are not.
+    Containers and attributes of instances are searched too; modules, classes and library functions are not.
     """
     stack: list[Any] = list(roots)
     seen: dict[int, Any] = {}
@@ -74,16 +74,16 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Return the names that a function's code, and the code of functions defined inside it, refers to."""
+    """Return the names used in a function's code and in the code of functions defined inside it."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     return set(code.co_names).union(*map(_names, inner))
 
 
 class RandomState:
-    """The states of random number generators: NumPy's and Python's global ones, and those given.
+    """The states of random number generators: the global ones of NumPy and Python, and given ones.
 
     Arguments:
-        generators: the others; the states are taken when this is made.
+        generators: the given ones; their states are read on construction.
     """
 
     def __init__(self, generators: list[Any]) -> None:
@@ -109,7 +109,7 @@ class RandomState:
         return cls([each for each in reachable(*roots) if isinstance(each, GENERATORS)])
 
     def again(self) -> RandomState:
-        """Return the states that the same generators have now."""
+        """Return the current states of the same generators."""
         return RandomState(self.generators)
 
 

@@ -1,4 +1,4 @@
-"""`checkpoint`: keep the arguments of a call instead of its graph, and run it again in the backward pass.
+"""`checkpoint`: store the arguments of a call instead of its graph, and rerun the call in the backward pass.
 
 Source: A. Griewank, A. Walther, "Algorithm 799: Revolve", ACM Transactions on Mathematical Software 26 (2000).
 """
@@ -44,13 +44,13 @@ WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the fu
 def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
     """Recompute `f` in the backward pass instead of saving the values that its gradient needs.
 
-    A call of `f` becomes one node of the graph, which keeps only the tensors among the arguments. The backward pass
+    A call of `f` becomes one node of the graph, which stores only the tensors among the arguments. The backward pass
     calls `f` a second time. Splitting a loop of n steps into checkpointed parts of sqrt(n) steps reduces the memory
     from O(n) to O(sqrt(n)), at the cost of one more forward run.
 
     Arguments:
-        f: a function of any arguments. Tensors that it captures get gradients too. It may write to tensors that it
-            creates, but not to its arguments or captured tensors. It may draw random numbers from the global generators
+        f: a function of any arguments. Captured tensors receive gradients too. It may write to tensors that it creates,
+            but not to its arguments or captured tensors. It may draw random numbers from the global generators
             of NumPy and Python, or from generators that it captures or receives: their state is restored for the second
             run. Other side effects happen twice.
         adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
@@ -107,8 +107,8 @@ class CheckpointBackward(Node):
     Attributes:
         edges: one for each tensor among the arguments, then one for each captured history.
         outputs: the number of differentiable outputs.
-        call: the call to run again.
-        saved: the tensors among the arguments; None after they were released.
+        call: the call to rerun.
+        saved: the tensors among the arguments; None once released.
     """
 
     __slots__ = ("call", "edges", "outputs", "saved")
@@ -120,13 +120,13 @@ class CheckpointBackward(Node):
     saved: Any
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients along `edges`, from a second run."""
+        """Return the gradients along `edges` by rerunning the function."""
         grads = [None if each is None else from_array(each) for each in ((grad,) if self.outputs == 1 else grad)]
         found = self._gradients([from_array(each.array) for each in self._kept()], grads, edges, create_graph=False)
         return tuple([None if each is None else each._array for each in found])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Run the function again on tensors, recorded so that it can be differentiated."""
+        """Rerun the function on tensors, recorded so that it can be differentiated."""
         tensors = [tensor_like(each, edge) for each, edge in zip(self._kept(), self.edges)]
         return self._gradients(tensors, (grad,) if self.outputs == 1 else grad, edges, create_graph=True)
 
@@ -147,7 +147,7 @@ class CheckpointBackward(Node):
         wanted: list[Any] = [*transform.primals, *self.call.captured]
         numbers = [number for number, edge in enumerate(self.edges) if edge is not None]
         starts = [(current_edge(out), grad) for out, grad in zip(outputs, grads) if grad is not None]
-        with transform.separated():  # a captured history may be that of an argument as well
+        with transform.separated():  # a captured history may also be that of an argument
             found = run_backward(
                 [edge for edge, _ in starts if edge is not None],
                 [grad for edge, grad in starts if edge is not None],
@@ -177,8 +177,8 @@ class _Run:
     Attributes:
         leaves, structure: the leaves and structure of the result.
         outputs: the differentiable tensors among the leaves, each once.
-        captured: the edges that lead from the run's graph to histories outside.
-        digest: a checksum of the graph, except reads of elements, of the values that it saves, and of the results.
+        captured: the edges from the run's graph to outside histories.
+        digest: a checksum of the graph (except reads of elements), its saved values and the results.
     """
 
     leaves: list[Any]
@@ -193,7 +193,7 @@ class _Run:
         leaves, structure = flatten(result)
         outputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor) and current_edge(leaf) is not None}
         nodes, captured = transform.graph(map(current_edge, outputs.values()))
-        # Nodes that may have been absorbed do not count.
+        # Nodes that may have been merged are not counted.
         nodes = [node for node in nodes if type(node) is not ElementBackward and type(node) is not ScalarOfOne]
         digest = 0
         for node in nodes:
@@ -207,16 +207,16 @@ class _Run:
 
 @attrs.define(eq=False)
 class _Call:
-    """A call that can be run again.
+    """A call that can be rerun.
 
     Attributes:
         function: the function.
         structure, leaves: the structure and leaves of the arguments; None in place of each tensor.
         random: the states of random number generators before the call.
-        captured: the edges to histories that the function uses and was not given.
+        captured: the edges to histories of captured values.
         digest: see `_Run`.
         kind: the kind of transform in which the call was made, if any.
-        compiled_calls: the record of its calls of compiled functions.
+        compiled_calls: the calls of compiled functions that it made.
         replay: the bit of `view_replay` in the mode of the call.
     """
 
@@ -232,12 +232,12 @@ class _Call:
 
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
-        """Return a call that is about to be made."""
+        """Create the record of a call that is about to be made."""
         kept = [None if isinstance(leaf, Tensor) else _copied(leaf) for leaf in leaves]
         return cls(function, structure, kept, RandomState.of(function, unflatten(structure, leaves)))
 
     def first_run(self, leaves: Sequence[Any]) -> _Run:
-        """Run the function on copies of the arguments, and check that it can be run again."""
+        """Run the function on copies of the arguments, and check that it can be rerun."""
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         known = [each for each in reachable(self.function) if isinstance(each, Tensor)]
         before = [(each._version, current_edge(each)) for each in known]
@@ -268,13 +268,13 @@ class _Call:
         return run
 
     def second_run(self, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[Transform, list[Tensor]]:
-        """Run the function again, with grad mode on and the random numbers of the first run.
+        """Rerun the function with grad mode on and the random numbers of the first run.
 
         Returns:
             The transform with the copies of differentiated arguments, and the outputs.
 
         Raises:
-            CheckpointError: if it does not compute what the first run did.
+            CheckpointError: if the results differ from those of the first run.
         """
         after = self.random.again()
         self.random.restore()
@@ -294,7 +294,7 @@ class _Call:
         return transform, run.outputs
 
     def _given(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Any]]:
-        """Return copies of the leaves of the arguments; those of tensors that need a gradient are primals."""
+        """Return copies of the argument leaves; copies of tensors that need a gradient are primals."""
         transform = Transform(kind=self.kind)
         copies = iter([
             transform.primal(tensor) if need else transform.copy(tensor.detach())
@@ -315,7 +315,7 @@ def _copied(leaf: Any) -> Any:
 
 
 def _detached(leaf: Any, edge: OptionalEdge = None) -> Any:
-    """Return a result, with the history that leads to the checkpointed call."""
+    """Return a result whose history leads to the checkpointed call."""
     if not isinstance(leaf, Tensor) or (edge is None and current_edge(leaf) is None):
         return leaf
     made = from_array(leaf._array, edge)
@@ -330,7 +330,7 @@ def _has_hooks(edge: Node | Edge) -> bool:
 
 
 def _depend_on_each_other(edges: Sequence[Node | Edge]) -> bool:
-    """Return whether one of the histories leads to another, whose gradient would be counted twice."""
+    """Return whether one of the histories leads to another, whose gradient would then be counted twice."""
     ends = {node_of(edge) for edge in edges}
     if len(ends) < 2:
         return False
@@ -360,14 +360,14 @@ def _saved_in(node: Node) -> Iterator[Any]:
 
 @functools.cache
 def _operator_of(node_class: type[Node]) -> Operator | None:
-    """Return the operator whose backward steps are of this class."""
+    """Return the operator that a class of nodes belongs to."""
     return next((operator for operator in OPERATORS.values() if operator.node_class is node_class), None)
 
 
 def _needed_of_scalars(node: ScalarOfTwo) -> set[str] | None:
-    """Return the saved values that gradients are computed from; None if unknown.
+    """Return the saved values that the gradients of scalar operations need, or None if unknown.
 
-    The quick path of scalars saves both operands; a run that is traced saves what is needed.
+    The fast path for scalars saves both operands; a traced run saves only what is needed.
     """
     operator = _operator_of(node.rule.node_class)
     if operator is None:

@@ -1,7 +1,7 @@
 """A record of calls of compiled functions, so that a rerun of their caller takes the same paths.
 
-A call runs the Python function until a program is built. Without the record, a checkpointed function could run Python
-first and the program in the backward pass, with another graph and other rounding.
+A call runs the Python function until a program is built. Without this record, a checkpointed function could run in
+Python first and as a program in the backward pass, with a different graph and different rounding.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class CompiledCalls:
-    """The calls of compiled functions during a run, in their order.
+    """The calls of compiled functions during a run, in order.
 
     Attributes:
         ran_program: for each call, whether a program ran; otherwise the function itself did.
@@ -23,7 +23,7 @@ class CompiledCalls:
         self.ran_program: list[bool] = []
         self._repeated: int | None = None  # in a rerun, the number of calls so far
         self._outer: CompiledCalls | None = None  # the record of the enclosing run
-        self._first = 0  # the number of the first call in it
+        self._first = 0  # the number of the first call in this run
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -39,7 +39,7 @@ class CompiledCalls:
 
     @contextmanager
     def repeated(self) -> Iterator[None]:
-        """Make each call of a second run take the path of the first: program or function."""
+        """Make each call of the second run take the path of the first: the program or the function."""
         self._repeated = 0
         token = COMPILED_CALLS.set(self)
         try:
@@ -49,7 +49,7 @@ class CompiledCalls:
             self._repeated = None
 
     def begin(self) -> tuple[int, bool]:
-        """Begin a call: return its number, and whether the function itself must run."""
+        """Begin a call; return its number and whether the function itself must run."""
         if self._repeated is not None:
             number = self._repeated
             self._repeated += 1

@@ -12,10 +12,10 @@ PLAIN: Final = (int, float, complex, bool, str)
 
 
 class Containers:
-    """The arguments of a function, with other leaves than the caller's.
+    """The arguments of a function with some leaves replaced.
 
-    With the caller's own leaves, the containers are the caller's too. Otherwise they are copies, and `give_back`
-    applies the function's changes of containers to the caller's.
+    If no leaf is replaced, the containers are the caller's own. Otherwise they are copies, and `give_back` applies the
+    changes that the function makes to them to the caller's containers.
 
     Arguments:
         arguments: the caller's `(args, keywords)`.
@@ -34,7 +34,7 @@ class Containers:
         self._visit(arguments, self.given, "")
 
     def _visit(self, own: Any, given: Any, path: str) -> None:
-        """Record the content of a container, and of the containers inside it; `own` is the caller's."""
+        """Record the contents of a container and of the containers inside it; `own` is the caller's container."""
         self._callers[id(given)] = own
         found = children_of(given)
         if found is None:
@@ -48,13 +48,13 @@ class Containers:
             self._visit(mine, value, f"{path}.{key}" if is_record(type(given)) else f"{path}[{key!r}]")
 
     def changed(self) -> str | None:
-        """Return the path of a container whose content has changed, or None."""
+        """Return the path of a container whose contents have changed, or None."""
         return next((
             path for path, _, given, keys, values in self._found if is_other(children_of(given), keys, values)
         ), None)  # fmt: skip
 
     def give_back(self) -> None:
-        """Copy the changes that the function made to copies of the caller's containers into those containers."""
+        """Apply the changes that the function made to copied containers to the caller's containers."""
         for _, own, given, keys, before in self._found:
             found = children_of(given)
             if own is given or not is_other(found, keys, before):
@@ -73,7 +73,7 @@ class Containers:
 
 
 def is_other(found: tuple[tuple[Any, ...], list[Any]] | None, keys: tuple[Any, ...], values: list[Any]) -> bool:
-    """Return whether a container holds other objects than these."""
+    """Return whether a container holds different objects than before."""
     if found is None or found[0] != keys:
         return True
     return any(

@@ -22,8 +22,8 @@ from .tree import map_leaves
 def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
     """Return a version of `f` that computes the same results and gradients without in-place writes.
 
-    Each write of `f` computes a new value instead, which the tensor and all other tensors on the same memory then hold.
-    No memory is modified, no `_version` changes, and the graph contains no `CopySlices`, only out-of-place operators. A
+    Each write of `f` computes a new value instead, which replaces the value of all tensors over the same memory. No
+    memory is modified, no `_version` changes, and the graph contains no `CopySlices`, only out-of-place operators. A
     write through a view therefore costs as much as its base instead of as much as the view.
 
     Arguments:
@@ -68,7 +68,7 @@ def functionalize(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...,
 
 
 class Functional:
-    """A block in which writes are replaced by new values."""
+    """A context in which writes are replaced by new values."""
 
     def __init__(self) -> None:
         self._switch = ModeSwitch(on=FUNCTIONAL)
@@ -83,14 +83,14 @@ class Functional:
 
 
 class Copies:
-    """Copies of tensors, which share memory with each other as the originals do."""
+    """Copies of tensors that share memory with each other as the originals do."""
 
     def __init__(self) -> None:
         self._bases: dict[int, Tensor] = {}
         self._storages: dict[int, TrackedStorage] = {}
         self._copies: dict[int, Tensor] = {}
         self._duals: set[int] = set()
-        self._held: list[Any] = []  # the objects with these ids stay alive
+        self._held: list[Any] = []  # keeps the objects with these ids alive
 
     def of(self, tree: Any) -> Any:
         """Return a tree with copies of its tensors."""

@@ -1,4 +1,4 @@
-"""`implicit`: derivatives of the results of solvers, by the implicit function theorem.
+"""`implicit`: derivatives of the results of solvers by the implicit function theorem.
 
 If F(x, a) = 0 then dx/da = -(dF/dx)^-1 dF/da. This depends only on the solution, not on the solver and its steps.
 
@@ -113,7 +113,8 @@ class Problem:
 
     Attributes:
         residual: as for `implicit`.
-        structure, leaves: the structure and leaves of its arguments; `places` are the differentiable ones.
+        structure, leaves: the structure and leaves of the arguments; `places` are the positions of the differentiable
+            ones.
         form, shapes: the structure of the solution, and the shapes of its leaves.
         linear_solve, tolerance: as for `implicit`.
     """
@@ -128,7 +129,7 @@ class Problem:
     tolerance: float
 
     def equations(self, unknowns: Any, *tensors: Any) -> Any:
-        """Return the residuals as a vector, from the solution as a vector and the differentiable arguments."""
+        """Return the residuals as a vector, given the solution as a vector and the differentiable arguments."""
         leaves = list(self.leaves)
         for place, tensor in zip(self.places, tensors):  # the residual may write to arrays
             leaves[place] = _like(tensor.clone(), self.leaves[place]) if isinstance(tensor, Tensor) else tensor
@@ -136,7 +137,7 @@ class Problem:
         return flat([each if isinstance(each, Tensor) else Tensor(each) for each in flatten(returned)[0]])
 
     def split(self, vector: Any) -> list[Any]:
-        """Return the leaves of the solution, from a vector."""
+        """Split a vector into the leaves of the solution."""
         leaves = []
         start = 0
         for shape in self.shapes:
@@ -146,7 +147,7 @@ class Problem:
         return leaves
 
     def check(self, unknowns: Sequence[Any]) -> None:
-        """Raise for residuals of the wrong size, and for histories that are not among the arguments."""
+        """Raise for residuals of the wrong size, and for histories that do not belong to the arguments."""
         transform = Transform()
         tensors = [transform.primal(from_new_array(self.leaves[place]._array.copy())) for place in self.places]
         with transform:
@@ -188,7 +189,7 @@ class Problem:
         return linear(b, *given)
 
     def pulled(self, cotangent: Any, x: Any, tensors: tuple[Any, ...]) -> Any:
-        """Return the transposed inverse of the Jacobian times a vector."""
+        """Return the product of the transposed inverse of the Jacobian and a vector."""
 
         def operator(y: Any, x: Any, *tensors: Any) -> Any:
             return vjp(lambda x: self.equations(x, *tensors), x)[1](y)[0]
@@ -196,7 +197,7 @@ class Problem:
         return self.solution_of(lambda: jacrev(self.equations)(x, *tensors).T, operator, cotangent, (x, *tensors))
 
     def pushed(self, right: Any, x: Any, tensors: tuple[Any, ...]) -> Any:
-        """Return the inverse of the Jacobian times a vector."""
+        """Return the product of the inverse of the Jacobian and a vector."""
 
         def operator(y: Any, x: Any, *tensors: Any) -> Any:
             return jvp(lambda x: self.equations(x, *tensors), (x,), (y,))[1]
@@ -204,7 +205,7 @@ class Problem:
         return self.solution_of(lambda: jacrev(self.equations)(x, *tensors), operator, right, (x, *tensors))
 
     def require_root(self, x: Any, tensors: tuple[Any, ...]) -> None:
-        """Raise for a solution that Newton's method would still change."""
+        """Raise for a solution that another Newton step would still change."""
         if self.tolerance == np.inf:
             return
         with ModeSwitch(off=GRAD):
@@ -221,7 +222,7 @@ class Problem:
 
 
 class _Root(Function):
-    """The solution of a problem as one step of the graph."""
+    """The solution of a problem as one node of the graph."""
 
     @staticmethod
     def forward(ctx: Any, problem: Problem, unknowns: list[Any], *tensors: Any) -> Any:
@@ -249,7 +250,7 @@ class _Root(Function):
 
 
 def _solution(ctx: Any) -> tuple[Problem, Any, tuple[Any, ...]]:
-    """Return the problem, its solution as a vector, and the differentiable arguments, with their histories."""
+    """Return the problem, its solution as a vector, and the differentiable arguments with their histories."""
     count = len(ctx.problem.places)
     saved = ctx.saved_tensors
     return ctx.problem, flat(list(saved[count:])), tuple(saved[:count])
@@ -262,7 +263,7 @@ def _like(tensor: Tensor, leaf: Any) -> Tensor:
 
 
 def flat(leaves: Sequence[Any]) -> Any:
-    """Return tensors as one vector."""
+    """Flatten tensors and concatenate them."""
     parts = [leaf.reshape(-1) for leaf in leaves]
     return parts[0] if len(parts) == 1 else concatenate(parts)
 

@@ -1,4 +1,4 @@
-"""Tensors for the arrays and numbers that a transform is given, and arrays and numbers for the tensors it returns."""
+"""Conversion of the arguments of transforms from arrays and numbers to tensors, and of the results back."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .tree import children_of, map_leaves
 
 NUMBERS: Final = (float, complex, np.inexact)
 PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are not trees
-AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtypes with a class of Python's own
+AS_PYTHON: Final = frozenset(map(np.dtype, (float, complex, int, bool)))  # dtypes that correspond to a Python class
 
 
 def holds_tensors(tree: Any) -> bool:
-    """Return whether there is a tensor among the leaves of a tree."""
+    """Return whether any leaf of a tree is a tensor."""
     if isinstance(tree, Tensor):
         return True
     if type(tree) in (tuple, list):
@@ -31,9 +31,9 @@ def holds_tensors(tree: Any) -> bool:
 
 
 def as_inputs(tree: Any) -> Any:
-    """Return the arguments of a function, with tensors for arrays of numbers, and scalars for floating-point numbers.
+    """Return the arguments with arrays of numbers as tensors and floating-point numbers as scalars.
 
-    A number must become a scalar: `x += 1` then binds a new scalar, and other names keep the old one.
+    Numbers must become scalars, so that `x += 1` binds a new scalar and other names keep the old one.
     """
     return map_leaves(_as_input, tree)
 
@@ -41,7 +41,8 @@ def as_inputs(tree: Any) -> Any:
 def partial_inputs(args: tuple[Any, ...], numbers: Collection[int]) -> tuple[Any, ...]:
     """Return the arguments of a function that is differentiated with respect to some of them.
 
-    Numbers among the others stay as they are, so that they do not determine dtypes: `0.5 * x` of float32 is float32.
+    Numbers among the other arguments are unchanged, so that they do not determine dtypes: `0.5 * x` for a float32 `x`
+    is float32.
 
     Arguments:
         args: the arguments.
@@ -53,7 +54,7 @@ def partial_inputs(args: tuple[Any, ...], numbers: Collection[int]) -> tuple[Any
 
 
 def arrays_as_tensors(tree: Any) -> Any:
-    """Return the arguments of a function, with tensors for arrays of numbers."""
+    """Return the arguments of a function with arrays of numbers as tensors."""
     return map_leaves(lambda leaf: _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
@@ -68,24 +69,24 @@ def _as_input(leaf: Any) -> Any:
 
 
 def as_given(results: Any, given: Any) -> Any:
-    """Return results in the caller's types.
+    """Return the results in the types of the caller's arguments.
 
     Arguments:
         results: a tree of tensors.
-        given: the caller's arguments: if they contain a tensor, results remain tensors.
+        given: the caller's arguments; if they contain a tensor, the results remain tensors.
     """
     return results if holds_tensors(given) else map_leaves(to_numpy, results)
 
 
 def to_numpy(leaf: Any) -> Any:
-    """Return the array or number that a tensor holds; the tensor itself if a gradient could flow through it."""
+    """Return the array or number stored in a tensor, or the tensor itself if a gradient could flow through it."""
     if type(leaf) is not Tensor or current_edge(leaf) is not None or has_tangent(leaf) or current_mode() & TRACE:
         return leaf
     return array_or_number(leaf._array)
 
 
 def array_or_number(array: np.ndarray[Any, Any]) -> Any:
-    """Return an array that the caller may own; a number if it has no dimensions."""
+    """Return an array that the caller may own, or a number if it is 0-d."""
     if not array.ndim:
         return array.item() if array.dtype in AS_PYTHON else array[()]
     flags = array.flags

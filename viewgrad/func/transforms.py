@@ -1,11 +1,11 @@
-"""The transforms: from a function to the function that computes its derivative.
+"""The transforms, which map a function to a function that computes its derivative.
 
-All of them pass copies of the arguments to the function, which may write to them, in place and through views. The
+All of them pass copies of the arguments to the function, so it may write to them, in place and through views. The
 caller's tensors keep their values. Arguments and outputs are trees (see `func/tree.py`) of tensors; arrays and
 floating-point numbers are converted to tensors. Transforms can be nested to any depth.
 
-Results have no history, unless they can be differentiated with respect to something outside: an argument that requires
-grad or was computed from one that does, such a tensor captured by the function, or another transform around this one.
+Results have no history unless they can be differentiated with respect to something outside: an argument that requires
+grad or was computed from one that does, a captured tensor of this kind, or an enclosing transform.
 
 The public transforms, with their documentation, are in `func/api.py`.
 """
@@ -35,7 +35,7 @@ FEWEST_COLUMNS = 4  # columns of a Jacobian; fewer are not computed together
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Implement `viewgrad.func.grad`, with tensors as results."""
+    """Implement `viewgrad.func.grad` for tensors."""
     both = value_and_grad(f, argnums, has_aux)
 
     @functools.wraps(f, updated=())
@@ -59,7 +59,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Implement `viewgrad.func.value_and_grad`, with tensors as results."""
+    """Implement `viewgrad.func.value_and_grad` for tensors."""
 
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     plain = not has_aux and len(set(numbers)) == len(numbers)
@@ -89,7 +89,9 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     if arrays is not None:
 
         def over_arrays(args: tuple[Any, ...]) -> Any:
-            """Return the value and the gradients of a compiled function of arrays; None if it has to be called."""
+            """Return the value and the gradients of a compiled function of arrays, or None if the function must be
+            called.
+            """
             known = arrays(args, numbers)
             if known is None:
                 return None
@@ -104,7 +106,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
 @in_own_context
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """Implement `viewgrad.func.vjp`, with tensors as results."""
+    """Implement `viewgrad.func.vjp` for tensors."""
     transform = Transform()
     given, structures = _differentiated(transform, primals, "vjp", transform.primal)
     with transform:
@@ -122,7 +124,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @in_own_context
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """Implement `viewgrad.func.linearize`, with tensors as results."""
+    """Implement `viewgrad.func.linearize` for tensors."""
     # The vjp is linear, so its own vjp is its transpose: the jvp.
     transform = Transform()
     given, structures = _differentiated(transform, primals, "linearize", transform.primal)
@@ -152,7 +154,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @in_own_context
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """Implement `viewgrad.func.jvp`, with tensors as results."""
+    """Implement `viewgrad.func.jvp` for tensors."""
     _require_sequence(primals, tangents, "jvp")
     compiled_jvp = _compiled_jvp_of(f)
     if compiled_jvp is not None:
@@ -170,7 +172,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Implement `viewgrad.func.jacrev`, with tensors as results."""
+    """Implement `viewgrad.func.jacrev` for tensors."""
 
     @functools.wraps(f, updated=())
     @in_own_context
@@ -186,7 +188,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Implement `viewgrad.func.jacfwd`, with tensors as results."""
+    """Implement `viewgrad.func.jacfwd` for tensors."""
 
     @functools.wraps(f, updated=())
     @in_own_context
@@ -221,7 +223,7 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", _kept(transform.copy, inputs))
         arrays = [tensor._array.copy() for tensor in inputs]
         columns = [[column(direction, number) for direction in one_hot(array)] for number, array in enumerate(arrays)]
-        if output is None:  # no input has an element
+        if output is None:  # all inputs are empty
             output = split_output(f(*given, **others), has_aux, "jacfwd")
         trees = []
         for i, leaf in enumerate(output.leaves):
@@ -237,12 +239,12 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 def _columns_at_once(
     f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, has_aux: bool
 ) -> tuple[Any] | None:
-    """Return the result of `jacfwd`, in a tuple, by passes for many columns; None if there is no such pass.
+    """Return the result of `jacfwd` as a tuple, from batched passes over columns; None if batching is not possible.
 
-    The function is called once and recorded. The gradient is linear in the gradients of the outputs, so its Jacobian
-    with respect to these is the transpose of the Jacobian. If the outputs have no more elements than the inputs, the
-    rows of the Jacobian itself are computed. Operators whose nodes do not run for many gradients at once, such as
-    custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
+    The function is called once and recorded. Its gradient is linear in the gradients of the outputs, so the Jacobian of
+    the gradient with respect to these is the transpose of the Jacobian. If the outputs have no more elements than the
+    inputs, the rows of the Jacobian itself are computed. Operators whose nodes do not support batched gradients, such
+    as custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
     """
     has_program = hasattr(f, "__viewgrad_jvp__")
     if current_mode() & ~GRAD or (has_program and not getattr(f, "__viewgrad_rows__", bool)()):
@@ -264,14 +266,14 @@ def _columns_at_once(
     trees = []
     for part in parts:
         if part is None or not all(np.isfinite(each._array).all() for each in part):
-            return None  # NaN perhaps from 0 * inf, which forward mode omits more often
+            return None  # NaN, possibly from 0 * inf, which forward mode omits more often
         trees.append(wanted.tree(part))
     result = output.tree(trees)
     return ((result, _results(transform, output.aux)) if has_aux else result,)
 
 
 def _transposed_rows(transform: Transform, leaves: Sequence[Tensor]) -> list[list[Tensor] | None]:
-    """Return the derivatives of leaves by the Jacobian of the gradient; None for those that need other passes."""
+    """Return the derivatives of leaves from the Jacobian of the gradient; None for leaves that need other passes."""
     pull = Transform(after=transform)
     cotangents = [pull.primal(zeros_like(leaf)) for leaf in leaves]
     with pull:
@@ -294,13 +296,13 @@ def _transposed_rows(transform: Transform, leaves: Sequence[Tensor]) -> list[lis
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Implement `viewgrad.func.hessian`, with tensors as results."""
+    """Implement `viewgrad.func.hessian` for tensors."""
     return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
 
 
 @in_own_context
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """Implement `viewgrad.func.hvp`, with tensors as results."""
+    """Implement `viewgrad.func.hvp` for tensors."""
     _require_sequence(primals, tangents, "hvp")
     compiled_jvp = _compiled_jvp_of(f)
     if compiled_jvp is not None and _is_finite(found := _product_by(compiled_jvp, primals, tangents, has_aux)):
@@ -311,7 +313,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 @in_own_context
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """Implement `viewgrad.func.vhp`, with tensors as results."""
+    """Implement `viewgrad.func.vhp` for tensors."""
     _require_sequence(primals, cotangents, "vhp")
     compiled_jvp = _compiled_jvp_of(f)
     if compiled_jvp is not None and _is_finite(found := _product_by(compiled_jvp, primals, cotangents, has_aux)):
@@ -327,19 +329,21 @@ def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux:
 def _call_with_tangents(
     transform: Transform, call: Callable[[], Output], copied: Sequence[Tensor], tangents: Sequence[Tensor | None]
 ) -> tuple[Output, list[Tensor | None]]:
-    """Call a function of copies that have tangents; return its output and the tangents of its leaves, None for zero."""
+    """Call a function on copies that have tangents; return its output and the tangents of the output's leaves, None for
+    zero.
+    """
     with transform.runs(), dual_level() as level:
         for tensor, tangent in zip(copied, tangents, strict=True):
             if tangent is not None:
                 set_tangent(tensor, tangent, level)
         output = call()
         found = [tangent_of(leaf, level) for leaf in output.leaves]
-    # Copied, since the result may be the given tangent itself.
+    # Copied, since the result may be the supplied tangent itself.
     return output, [None if tangent is None else transform.result(tangent.clone()) for tangent in found]
 
 
 def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return `make`, which also appends its results to a list."""
+    """Wrap `make` so that it also appends its results to a list."""
 
     def make_and_keep(tensor: Tensor) -> Tensor:
         made = make(tensor)
@@ -349,31 +353,31 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
     return make_and_keep
 
 
-# -- by a program ------------------------------------------------------------------------------------------------------
+# -- compiled programs -------------------------------------------------------------------------------------------------
 
 
 def _compiled_jvp_of(f: Function) -> Function | None:
-    """Return the jvp that the program of a compiled function computes; None for other functions, and while tracing."""
+    """Return the jvp computed by the program of a compiled function; None for other functions, and while tracing."""
     return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_jvp__", None)
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
-    """Return whether the tangents of a program are finite.
+    """Return whether the tangents computed by a program are finite.
 
-    If not, NaN may come from a product of zero and infinity. Forward mode omits more such products than the gradient of
-    a program does.
+    If not, NaN may come from a product of zero and infinity, which forward mode omits more often than the gradient of a
+    program.
     """
     return all(np.isfinite(leaf._array).all() for leaf in flatten(found[1])[0])
 
 
 def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
-    """Return the directional derivative of a function's derivative, computed by differentiating its jvp."""
+    """Return the directional derivative of a function's gradient, computed by differentiating its jvp."""
     compiled_jvp = getattr(f, "__viewgrad_jvp__", None)
     if compiled_jvp is not None and not has_aux:
 
         def jvp(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
-                with np.errstate(all="ignore"):  # derivatives may be infinite; derived() computes the function, too
+                with np.errstate(all="ignore"):  # derivatives may be infinite; derived() also computes the function
                     return compiled_jvp(numbers, given, others, tangents, False)[1]
 
             output, tangent = derived(*args, **kwargs), derive(along, argnums)(*args, **kwargs)
@@ -389,7 +393,7 @@ def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums
 
 
 def _product_by(compiled_jvp: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
-    """Return the result of `hvp`, reverse over forward: the gradient of the tangent that a program computes."""
+    """Return the result of `hvp` in reverse over forward mode: the gradient of the tangent that a program computes."""
     numbers = tuple(range(len(primals)))
 
     def along(*given: Any) -> Any:
@@ -402,10 +406,10 @@ def _product_by(compiled_jvp: Function, primals: Sequence[Any], tangents: Sequen
 
 
 def _batched_like(f: Function, argnums: Argnums) -> Function | None:
-    """Return the gradient of a compiled function by its program for `vmap`; None for other functions.
+    """Return the gradient of a compiled function, computed by its program for `vmap`; None for other functions.
 
-    It is the gradient of the sum over the examples. Arguments that are the same for all examples are repeated first, so
-    that each example has its own gradient.
+    It is the gradient of the sum over the examples. Arguments shared by all examples are repeated first, so that each
+    example has its own gradient.
     """
     batch_of = getattr(f, "__viewgrad_batched__", None)
     if batch_of is None:
@@ -441,7 +445,7 @@ def _results(transform: Transform, tree: Any) -> Any:
 
 
 def _has_history(arg: Any) -> bool:
-    """Return whether an argument is or holds a tensor with a history outside, which gradients have as well."""
+    """Return whether an argument has a history from outside, which its gradients then have as well."""
     if isinstance(arg, Tensor):
         return current_edge(arg) is not None
     if isinstance(arg, np.ndarray | float | int):
@@ -450,7 +454,9 @@ def _has_history(arg: Any) -> bool:
 
 
 def _gradient_and_value(f: Function, count: int, has_aux: bool) -> Function:
-    """Return the function that computes the gradient with respect to all arguments; the value is its aux."""
+    """Return a function that computes the gradient with respect to all arguments, with the value as its auxiliary
+    output.
+    """
     both = value_and_grad(f, tuple(range(count)), has_aux)
 
     @in_own_context
@@ -468,14 +474,14 @@ def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:
 def _differentiated(
     transform: Transform, args: Sequence[Any], name: str, make: Callable[[Tensor], Tensor]
 ) -> tuple[list[Any], list[Structure]]:
-    """Return all arguments, with `make(tensor)` in place of each of their leaves, and their structures."""
+    """Return all arguments with each of their leaves replaced by `make(tensor)`, and their structures."""
     transform.inputs.clear()
     made = [differentiated(transform, arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
     return [tree for tree, _ in made], [structure for _, structure in made]
 
 
 def _gradients_like(output: Output, tree: Any, what: str) -> list[Tensor]:
-    """Return the gradients supplied for an output, one for each of its leaves."""
+    """Return the gradients supplied for an output, one for each leaf."""
     grads = leaves_like(output.structure, tree, what)
     return [
         as_gradient(grad, leaf, what) if leaf.dtype.kind in "fc" else leaf

@@ -33,7 +33,7 @@ class Structure:
 
 @attrs.frozen
 class Leaf(Structure):
-    """The place of a leaf."""
+    """The position of a leaf."""
 
     count = 1
 
@@ -48,7 +48,7 @@ class Fixed(Structure):
 
 
 def _kept(template: Any) -> Any:
-    """Return the part of a flattened container that structures compare: everything but its children."""
+    """Return the part of a flattened container that is compared between structures: everything but its children."""
     if template is None or not is_record(type(template)):
         return type(template), getattr(template, "default_factory", None)
     kept = [getattr(template, name, None) for name, _, is_given in _fields(type(template)) if not is_given]
@@ -61,7 +61,7 @@ class Branch(Structure):
 
     Arguments:
         kind: its type.
-        template: the container that was flattened, if more of it is kept than its children.
+        template: the flattened container, if it has state other than its children.
         keys: the keys of its children: positions, keys of a dict, or names of fields.
         children: the structures of the children.
         count: the number of leaves.
@@ -86,7 +86,7 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """Return the tree with `function(leaf)` in place of each leaf."""
+    """Return the tree with each leaf replaced by `function(leaf)`."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
 
@@ -99,11 +99,11 @@ def paths(structure: Structure) -> list[str]:
 
 
 def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
-    """Return the subtrees of `tree` in the places where a tree of the given structure has its leaves.
+    """Return the subtrees of `tree` at the positions of the leaves of a structure.
 
     Arguments:
-        structure: the structure expected.
-        tree: the tree to check; it may contain anything in places that are not leaves.
+        structure: the expected structure.
+        tree: the tree to check; at the positions of leaves it may contain anything.
         what: its name in the message.
 
     Raises:
@@ -126,7 +126,7 @@ def is_record(kind: type) -> bool:
 
 
 def _fields(kind: type) -> tuple[tuple[str, str, bool], ...]:
-    """Return the fields of a record: attribute name, argument name, and whether the constructor takes it."""
+    """Return the fields of a record: attribute name, argument name, and whether the constructor accepts it."""
     if attrs.has(kind):
         return tuple([(field.name, field.alias or field.name, field.init) for field in attrs.fields(kind)])
     return tuple([(field.name, field.name, field.init) for field in dataclasses.fields(kind)])
@@ -149,7 +149,7 @@ def children_of(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
 
 
 def _container(branch: Branch, children: list[Any]) -> Any:
-    """Return a container like that of `branch`, with other children."""
+    """Return a container like that of `branch` with other children."""
     kind = branch.kind
     if issubclass(kind, dict):
         result = {} if kind is dict else copy.copy(branch.template)

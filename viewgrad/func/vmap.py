@@ -1,4 +1,4 @@
-"""`vmap`: a function of one example, as a function of a batch."""
+"""`vmap`: map a function of one example over a batch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def vmap(f: Callable[P, Any], in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: b
     """
 
     function: Function = adopted_callable(f) if adopt else f
-    # Compiled functions take arrays as they are.
+    # Compiled functions accept arrays directly.
     prepared: Function = tuple if hasattr(function, "__viewgrad_batched__") or not adopt else arrays_as_tensors
 
     @functools.wraps(function, updated=())
@@ -97,7 +97,7 @@ def stack_results(results: Sequence[Any]) -> Any:
 
 
 def stack_leaves(values: Sequence[Any]) -> Any:
-    """Stack the values of some examples along a new first axis."""
+    """Stack the values of several examples along a new first axis."""
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
         raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")
@@ -107,7 +107,7 @@ def stack_leaves(values: Sequence[Any]) -> Any:
 
 
 def is_alike(form: Structure, other: Structure) -> bool:
-    """Compare the structures of results, ignoring their leaves."""
+    """Return whether the structures of two results are equal apart from their leaves."""
     if isinstance(form, Fixed) and isinstance(other, Fixed):
         return bool(type(form.value) is type(other.value) and form.value == other.value)
     if isinstance(form, Branch) and isinstance(other, Branch):
@@ -125,7 +125,7 @@ class _Batch:
 
     Attributes:
         leaves, structure: the leaves and structure of `(args, kwargs)`, with the axis of examples first.
-        mapped: for each leaf, whether it has one.
+        mapped: for each leaf, whether it has this axis.
         count: the number of examples.
     """
 
@@ -171,7 +171,7 @@ class _Batch:
         return [unflatten(self.structure, row) for row in zip(*columns)]
 
     def by_program(self, f: Function, axes: Sequence[Axes]) -> Any:
-        """Return the results by the program of a compiled function; None for others."""
+        """Return the results computed by the program of a compiled function; None for other functions."""
         batched = getattr(f, "__viewgrad_batched__", None)
         if batched is None or not all(axis is None or isinstance(axis, int) for axis in axes):
             return None
@@ -181,7 +181,7 @@ class _Batch:
 
 
 def _copies(leaf: Any, mapped: bool, count: int) -> list[Any]:
-    """Return a writable leaf for each example; an element of a one-dimensional array is a scalar, as in a loop."""
+    """Return a writable leaf for each example; elements of a one-dimensional array become scalars, as in a loop."""
     if isinstance(leaf, Tensor):
         if mapped and leaf.ndim == 1:
             return [leaf[at] for at in range(count)]
@@ -204,7 +204,7 @@ def _argument_axes(in_axes: Axes, args: tuple[Any, ...]) -> Sequence[Axes]:
 
 
 def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> None:
-    """Append the axis of each leaf of a tree; an axis applies to all leaves below it."""
+    """Append the axis of each leaf of a tree; an axis applies to all leaves below its position."""
     if axes is None or isinstance(axes, int):
         found.extend([axes] * len(flatten(tree)[0]))
         return
@@ -216,7 +216,7 @@ def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> Non
 
 
 def _moved_to(out_axes: Axes, results: Any) -> Any:
-    """Return the results with the axis of the examples at the requested position."""
+    """Return the results with the mapped axis moved to the requested position."""
     if isinstance(out_axes, int) and out_axes == 0:
         return results
     leaves, structure = flatten(results)

@@ -122,7 +122,7 @@ def _operation(operation: Operation, expected: Sequence[Shape]) -> Callable[...,
 
 
 def _on_host(operation: Operation, expected: Sequence[Shape], dims: Sequence[int], *arrays: Any) -> list[Any]:
-    """Run an operation on the values of JAX's arrays, which have more dimensions than expected under `vmap`."""
+    """Run an operation on the values of JAX arrays, which have additional dimensions under `vmap`."""
     values = [np.asarray(x) for x in arrays]
     batched = values[0].ndim - dims[0] if values else 0
     if not batched:
@@ -159,7 +159,7 @@ def _checked(found: Sequence[Any], expected: Sequence[Shape], leading: tuple[int
 
 
 def _shapes_by_run(operation: Operation, structs: Sequence[Shape]) -> list[Shape]:
-    """Return the shapes of the results, from a run on ones."""
+    """Determine the shapes of the results by a run on ones."""
     ones = [np.ones(struct.shape, struct.dtype) for struct in structs]
     found = operation(ones, [_is_inexact(struct) for struct in structs])
     return [jax.ShapeDtypeStruct(out.shape, jax.dtypes.canonicalize_dtype(out.dtype)) for out in found.outputs]
@@ -170,7 +170,7 @@ def _is_array(leaf: Any) -> bool:
 
 
 def _conjugate(array: Any) -> Any:
-    """Return the conjugate of a gradient: those of viewgrad, like PyTorch's, are the conjugates of JAX's."""
+    """Return the conjugate of a gradient: viewgrad's gradients, like PyTorch's, are the conjugates of JAX's."""
     return jax.numpy.conj(array) if jax.numpy.iscomplexobj(array) else array
 
 
@@ -178,7 +178,7 @@ def _is_inexact(value: Any) -> bool:
     return bool(jax.numpy.issubdtype(value.dtype, jax.numpy.inexact))
 
 
-# -- the other way round -----------------------------------------------------------------------------------------------
+# -- from JAX to viewgrad ----------------------------------------------------------------------------------------------
 
 
 def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,7 +213,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Operator(Function):
-    """A function of JAX's as one step of a viewgrad graph."""
+    """A JAX function as one node of a viewgrad graph."""
 
     @staticmethod
     def forward(ctx: Any, f: Callable[..., Any], forms: list[Any], *tensors: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""A viewgrad function as an operation on arrays, for libraries that have their own histories."""
+"""A viewgrad function as an operation on arrays, for libraries that record their own histories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Array = Any
 
 
 def on_leaves(function: Callable[..., Any], structure: Structure) -> Callable[..., Any]:
-    """Return a function of the leaves of its arguments, the pair of a tuple and a dict with this structure."""
+    """Return a function of the leaves of its arguments, which are a pair of a tuple and a dict with the given
+    structure.
+    """
 
     def call(*leaves: Any) -> Any:
         args, kwargs = unflatten(structure, leaves)
@@ -36,15 +38,15 @@ class Operation:
     """A function of flat lists of arrays.
 
     Attributes:
-        function: takes tensors, and returns a tree of tensors.
-        name: the name in messages.
+        function: a function of tensors that returns a tree of tensors.
+        name: the name used in messages.
     """
 
     function: Callable[..., Any]
     name: str
 
     def __call__(self, arrays: Sequence[Array], needed: Sequence[bool]) -> Evaluation:
-        """Compute the outputs, and keep the graph for gradients of the inputs that need one.
+        """Compute the outputs, and keep the graph if an input needs a gradient.
 
         Raises:
             InteropError: if the function writes to an argument, or its outputs depend on a captured tensor.
@@ -71,9 +73,9 @@ class Operation:
         )
 
     def pullback(self, count: int, samples: Sequence[Array] | None = None) -> Operation:
-        """Return the operation from inputs and the gradients of outputs to the gradients of floating-point inputs.
+        """Return the operation that maps inputs and output gradients to the gradients of floating-point inputs.
 
-        The operation runs the function again. It raises an `InteropError` if that computes other values.
+        The operation runs the function again. It raises an `InteropError` if the values differ.
 
         Arguments:
             count: the number of inputs.
@@ -107,8 +109,8 @@ class Evaluation:
     """The result of an operation.
 
     Attributes:
-        inputs: tensors on the memory of the arrays.
-        outputs, structure: the result.
+        inputs: tensors over the memory of the arrays.
+        outputs, structure: the leaves and structure of the result.
     """
 
     inputs: list[Tensor]
@@ -124,7 +126,7 @@ class Evaluation:
         return unflatten(self.structure, leaves)
 
     def gradients(self, cotangents: Sequence[Array | None]) -> list[Array | None]:
-        """Return the gradients of the inputs: None for those not requested, zeros for unused ones."""
+        """Return the gradients of the inputs: None if not requested, zeros if unused."""
         pairs = [
             (out, Tensor(np.asarray(c), dtype=out.dtype))
             for out, c in zip(self.outputs, cotangents)
@@ -173,7 +175,8 @@ def _leads_elsewhere(tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> boo
 
 
 def arrays_of(tensors: Sequence[Tensor]) -> list[Array]:
-    """Return the values of tensors as unshared arrays: their own memory if nothing else refers to it, else copies."""
+    """Return the values of tensors as unshared arrays: their own memory if nothing else refers to it, otherwise copies.
+    """
     return [_own(tensor) for tensor in tensors]
 
 

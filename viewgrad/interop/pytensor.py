@@ -61,7 +61,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
     Arguments:
         operation: the operation to compute.
         types: the types of the results.
-        like: for gradients, the positions of the inputs that have the shapes of the results.
+        like: for gradients, the positions of the inputs whose shapes the results have.
     """
 
     __props__ = ()
@@ -100,13 +100,13 @@ class ViewgradOp(Op):  # type: ignore[misc]
             storage[0] = np.asarray(array, out.type.dtype)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Return the inputs that influence outputs that can be differentiated."""
+        """Return which inputs influence which differentiable outputs."""
         return [
             [_is_inexact(x.type.dtype) and _is_inexact(out.type.dtype) for out in node.outputs] for x in node.inputs
         ]
 
     def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
-        """Return the gradients of the inputs, as results of another operation."""
+        """Return the gradients of the inputs as results of another operation."""
         cotangents = [
             pt.zeros_like(out) if isinstance(g.type, DisconnectedType) else g
             for out, g in zip(outputs, output_grads)
@@ -120,7 +120,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
         return [next(found) if _is_inexact(x.type.dtype) else DisconnectedType()() for x in inputs]
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        """Return the shapes of the results: numbers, or those of the inputs that they are gradients of."""
+        """Return the shapes of the results: those of scalars, or of the inputs that they are gradients of."""
         if self.like is not None:
             return [shapes[n] for n in self.like]
         if all(out.type.ndim == 0 for out in node.outputs):
@@ -128,7 +128,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
         raise ShapeError(f"the shapes of the results of {self.operation.name} are known when it has run")
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
-        """Run the operation when the graph is called, not when it is compiled."""
+        """Disable constant folding, so that the operation runs when the graph is called, not when it is compiled."""
         return False
 
 

@@ -71,7 +71,7 @@ def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...
 
 
 class _Operation(torch.autograd.Function):  # type: ignore[misc]
-    """An operation of viewgrad's as one step of a PyTorch graph."""
+    """A viewgrad operation as one node of a PyTorch graph."""
 
     @staticmethod
     def forward(ctx: Any, operation: Operation, rebuilt: list[Any], *tensors: torch.Tensor) -> Any:
@@ -88,7 +88,7 @@ class _Operation(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-        tensors = ctx.saved_tensors  # PyTorch checks here that none was written to
+        tensors = ctx.saved_tensors  # PyTorch checks here that no saved tensor was written to
         if not torch.is_grad_enabled():
             found = ctx.evaluation.gradients([_array_of(each) for each in grads])
             return None, None, *[None if each is None else torch.from_numpy(np.asarray(each)) for each in found]
@@ -113,7 +113,7 @@ def _array_of(tensor: torch.Tensor) -> Any:
         raise InteropError(f"NumPy has no dtype like {tensor.dtype}; convert the tensor to float32 first") from error
 
 
-# -- the other way round -----------------------------------------------------------------------------------------------
+# -- from PyTorch to viewgrad ------------------------------------------------------------------------------------------
 
 
 def from_torch(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,12 +150,12 @@ def from_torch(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Operator(Function):
-    """A function of PyTorch's as one step of a viewgrad graph."""
+    """A PyTorch function as one node of a viewgrad graph."""
 
     @staticmethod
     def forward(ctx: Any, f: Callable[..., Any], rebuilt: list[Any], is_users: bool, *tensors: Tensor) -> Any:
         needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
-        # Nothing is recorded in inference mode, not even with grad mode on.
+        # Nothing is recorded in inference mode, not even with grad mode enabled.
         with torch.inference_mode(False), torch.enable_grad():
             inputs = [torch.from_numpy(np.array(tensor._array)) for tensor in tensors]
             for x, need in zip(inputs, needed):
@@ -201,7 +201,7 @@ class _Operator(Function):
         def pushed(*both: Any) -> Any:
             inputs = _leaves_at(both[:count], places)
             outputs = again(inputs)
-            # The derivative along a direction, by the transpose of the transpose, which PyTorch has for all functions.
+            # The directional derivative is the transpose of the transpose, which PyTorch supports for all functions.
             seeds = [torch.zeros_like(out, requires_grad=True) for out in outputs]
             pulled = _torch_gradients(outputs, [inputs[n] for n in places], seeds, create_graph=True)
             pairs = [(g, v) for g, v in zip(pulled, both[count:]) if g is not None and g.requires_grad]
@@ -220,7 +220,7 @@ class _Operator(Function):
 
 
 def _repeated(ctx: Any) -> Callable[[Sequence[Any]], list[Any]]:
-    """Return a function that runs that of a call again, with its random numbers, and returns its inexact outputs."""
+    """Return a function that repeats a call with the same random numbers and returns its inexact outputs."""
     f, random, expected = ctx.f, ctx.random, [each for each in ctx.results.tensors if _is_inexact(each)]
 
     def again(inputs: Sequence[Any]) -> list[Any]:
@@ -238,14 +238,15 @@ def _repeated(ctx: Any) -> Callable[[Sequence[Any]], list[Any]]:
 
 
 class _Held:
-    """PyTorch tensors that are kept for the backward pass."""
+    """PyTorch tensors saved for the backward pass."""
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
         self.tensors = list(tensors)
 
 
 def _leaves_at(tensors: Sequence[torch.Tensor], places: Sequence[int]) -> list[Any]:
-    """Return the tensors, with those at some positions as inputs that PyTorch differentiates with respect to."""
+    """Return the tensors, with those at given positions replaced by inputs that PyTorch differentiates with respect to.
+    """
     return [
         (x if x.requires_grad else x.detach().requires_grad_()) if n in places else x for n, x in enumerate(tensors)
     ]
@@ -273,7 +274,7 @@ def _torch_gradients(outputs: Sequence[Any], inputs: Sequence[Any], grads: Seque
 
 
 def _refuse_captured(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
-    """Refuse a result that depends on parameters to which viewgrad gives no gradient."""
+    """Refuse a result that depends on parameters for which viewgrad computes no gradient."""
     own = {id(x) for x in inputs}
     stack = [out.grad_fn for out in outputs if out.grad_fn is not None]
     seen = set(stack)

@@ -1,4 +1,4 @@
-"""NumPy's namespace for tensors: `import viewgrad.numpy as np`, and NumPy programs become differentiable.
+"""NumPy's namespace for tensors: with `import viewgrad.numpy as np`, NumPy programs become differentiable.
 
 It has every public name of the installed NumPy. Functions that create arrays create tensors, functions of arrays are
 the operators of the library, and functions without gradients are NumPy's own. A function that would lose the history
@@ -73,7 +73,7 @@ __version__ = numpy.__version__
 __array_namespace_info__ = getattr(numpy, "__array_namespace_info__", None)
 __all__ = [name for name in numpy.__all__ if not isinstance(getattr(numpy, name), types.ModuleType)]
 polynomial.fill(sys.modules[__name__])
-# Modules that stay NumPy's can be imported from here as well: `from viewgrad.numpy.typing import NDArray`.
+# Modules that remain NumPy's can be imported from here as well: `from viewgrad.numpy.typing import NDArray`.
 for _name in ("char", "dtypes", "exceptions", "rec", "strings", "typing"):
     _module = importlib.import_module(f"numpy.{_name}")
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _module

@@ -1,4 +1,4 @@
-"""Functions that describe, format, save and load arrays: no gradient flows through them."""
+"""Functions that describe, format, save and load arrays; no gradient flows through them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ DESCRIBING: Final = (
 # Functions that write arrays to files, which keep no history.
 WRITING: Final = ("save", "savetxt", "savez", "savez_compressed")
 
-# Functions that make arrays from files, text and memory, or from lengths alone.
+# Functions that create arrays from files, text and memory, or from lengths alone.
 READING: Final = (
     "bartlett",
     "blackman",
@@ -92,7 +92,7 @@ def _reading(name: str) -> Callable[..., Any]:
     def read(*args: Any, **kwargs: Any) -> Any:
         if carries_history(args) or carries_history(kwargs):
             raise lost(f"numpy.{name}", "it takes numbers and memory without history; pass detach()")
-        now = getattr(np, name)  # another one while a run is traced
+        now = getattr(np, name)  # patched while a run is traced
         if name == "frombuffer":
             args, kwargs = tuple(map(given_out, args)), {key: given_out(value) for key, value in kwargs.items()}
         return as_tensors(now(*map(plain_values, map(as_argument, args)), **plain_values(kwargs)))
@@ -118,7 +118,7 @@ def _writing(name: str) -> Callable[..., Any]:
 
 
 class Archive(np.lib.npyio.NpzFile):
-    """The arrays of a file of `savez`, as tensors."""
+    """The arrays in a file written by `savez`, as tensors."""
 
     def __getitem__(self, key: str) -> Any:
         return as_tensors(super().__getitem__(key))

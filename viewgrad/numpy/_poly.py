@@ -9,7 +9,8 @@ import numpy as np
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..operators.numpy_api.creation import array
 
-CLOSED: Final = frozenset({"polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub"})  # give polynomials
+# functions that return polynomials
+CLOSED: Final = frozenset({"polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub"})
 
 
 class poly1d:
@@ -72,7 +73,7 @@ class poly1d:
         return iter(self.c)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """Return the coefficients as an array; if they have a history, as a tensor, which only operators accept."""
+        """Return the coefficients as an array or, if they have a history, as a tensor, which only operators accept."""
         return self.c if carries_history(self.c) else self.c.__array__(dtype, copy)  # type: ignore[call-overload]
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:

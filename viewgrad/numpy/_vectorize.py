@@ -21,9 +21,9 @@ class vectorize:
         pyfunc: the function.
         otypes: the dtypes of its outputs; determined by calling it if omitted.
         doc: its docstring.
-        excluded: the names and places of the arguments that are passed as they are.
-        cache: without influence.
-        signature: the core dimensions, as `numpy.vectorize` takes them.
+        excluded: the names and positions of the arguments that are passed unchanged.
+        cache: has no effect.
+        signature: the core dimensions, as for `numpy.vectorize`.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class vectorize:
         self.__name__ = getattr(pyfunc, "__name__", "vectorize")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.pyfunc is None:  # it decorates, with options
+        if self.pyfunc is None:  # used as a decorator with options
             return vectorize(args[0], self.otypes, None, self.excluded, False, self.signature)
         if self.signature is not None:
             if holds_tensor(args):
@@ -111,6 +111,6 @@ class frompyfunc:
         return self._tensors(*args) if holds_tensor(args) else self._numpy(*args)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # `copy` asks for such names before the object has contents
+        if name.startswith("_"):  # `copy` looks up such names before the object has contents
             raise AttributeError(name)
         return getattr(self._numpy, name)

@@ -1,7 +1,7 @@
-"""NumPy's types: usable as dtypes, in `isinstance`, and as casts of tensors.
+"""NumPy's types for tensors: usable as dtypes, in `isinstance`, and as casts.
 
-Each scalar type is a subclass of NumPy's, which NumPy accepts as that dtype for every `dtype` argument. It makes no
-instances of its own: a call casts a tensor, differentiably, and makes NumPy's scalar of anything else.
+Each scalar type is a subclass of NumPy's, so NumPy accepts it for every `dtype` argument. It has no instances of its
+own: a call casts a tensor differentiably, and converts anything else to NumPy's scalar.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def is_scalar(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Return whether a value is an array in NumPy's sense: an array, or a tensor that has dimensions."""
+    """Return whether a value is an array in NumPy's sense: an array, or a tensor with dimensions."""
     return isinstance(value, np.ndarray) or (
         isinstance(value, Tensor) and not holds_scalar(value)
     )
 
 
 class ScalarType(type):
-    """The type of the scalar types."""
+    """The metaclass of the scalar types."""
 
     numpy: type[np.generic]
 
@@ -49,7 +49,7 @@ class ScalarType(type):
         return as_tensors(cls.numpy(*args, **kwargs))
 
     def __eq__(cls, other: object) -> bool:
-        """Return whether a class is this one, NumPy's, or that of the floats of adopted code."""
+        """Return whether a class is this one, NumPy's, or the float class of adopted code."""
         return other is cls or other is cls.numpy or getattr(other, "numpy", None) is cls.numpy
 
     def __hash__(cls) -> int:
@@ -72,7 +72,7 @@ _by_type: Final[dict[Any, Any]] = {
     for numpy in {value for value in vars(np).values() if isinstance(value, type) and issubclass(value, np.number)}
 }
 
-# By their names in NumPy. Bools, strings, dates and objects are NumPy's own: no gradient flows through them.
+# The types by their names in NumPy. Bools, strings, dates and objects are NumPy's own: no gradient flows through them.
 SCALAR_TYPES: Final[dict[str, Any]] = {
     name: _by_type[value] for name, value in vars(np).items() if isinstance(value, type) and value in _by_type
 }
@@ -81,7 +81,7 @@ SCALAR_TYPES["sctypeDict"] = {key: _by_type.get(value, value) for key, value in 
 
 
 class PlainArray(np.ndarray[Any, Any]):
-    """The base of classes derived from `ndarray` of this namespace: an array of NumPy's, of plain numbers."""
+    """The base of classes derived from `ndarray` of this namespace: a NumPy array of plain numbers."""
 
     def __new__(
         cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = None
@@ -95,7 +95,7 @@ class PlainArray(np.ndarray[Any, Any]):
 
 
 class ArrayType(type):
-    """The metaclass of `ndarray`. Subclasses derive from NumPy's class and hold plain numbers."""
+    """The metaclass of `ndarray`; subclasses derive from NumPy's class and contain plain numbers."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
         if any(isinstance(base, ArrayType) for base in bases):
@@ -109,14 +109,15 @@ class ArrayType(type):
         return isinstance(other, ArrayType) or issubclass(other, (Tensor, np.ndarray))
 
     def __eq__(cls, other: object) -> bool:
-        """Return whether a class is the array class, also in `type(x) in (list, np.ndarray)`."""
+        """Return whether a class is the array class, for tests such as `type(x) in (list, np.ndarray)`."""
         return other is cls or other is Tensor or other is np.ndarray
 
     def __hash__(cls) -> int:
         return hash(Tensor)
 
     def __getattr__(cls, name: str) -> Any:
-        """Return an attribute of tensors or arrays: a derived class calls `np.ndarray.__array_wrap__(self, ...)`.
+        """Return an attribute of tensors or arrays, for calls such as `np.ndarray.__array_wrap__(self, ...)` in derived
+        classes.
         """
         return getattr(Tensor if hasattr(Tensor, name) else np.ndarray, name)
 

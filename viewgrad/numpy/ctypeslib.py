@@ -1,4 +1,4 @@
-"""`numpy.ctypeslib`: memory passed to C, where no history can follow it."""
+"""`numpy.ctypeslib`: memory passed to C, through which no history is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`numpy.emath` for tensors: functions whose results are complex where real ones do not exist."""
+"""`numpy.emath` for tensors: functions with complex results where real results do not exist."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ..tensor.tensor import Tensor
 
 
 class Grid:
-    """The type of `mgrid` and `ogrid`: the coordinates of a grid, from slices in brackets."""
+    """The type of `mgrid` and `ogrid`, which return the coordinates of a grid given by slices in brackets."""
 
     def __init__(self, grid: Any) -> None:
         self._grid = grid
@@ -41,7 +41,7 @@ class Grid:
 
 
 def _coordinates(item: slice) -> Any:
-    """Return the coordinates of a slice: with an imaginary step, as many as it says, the stop included."""
+    """Return the coordinates of a slice; an imaginary step is the number of points, including the stop."""
     start, step = (default if each is None else each for default, each in ((0, item.start), (1, item.step)))
     if isinstance(step, complex):
         return np.linspace(start, item.stop, int(abs(step)))
@@ -58,12 +58,12 @@ def _number(value: Any) -> Any:
 
 
 class Joined:
-    """The type of `r_` and `c_`: the values in brackets, joined along an axis.
+    """The type of `r_` and `c_`, which concatenate the values in brackets along an axis.
 
     Arguments:
-        axis: the axis to join along.
-        ndmin: the number of dimensions that each part has at least.
-        trans1d: where the dimension of a vector is put among these.
+        axis: the axis to concatenate along.
+        ndmin: the minimum number of dimensions of each part.
+        trans1d: the position of the dimension of a vector among these.
     """
 
     def __init__(self, axis: int, ndmin: int = 1, trans1d: int = -1) -> None:
@@ -75,7 +75,7 @@ class Joined:
             return as_tensors((np.c_ if self.axis < 0 else np.r_)[key])
         axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         parts: list[Any] = []
-        dtypes: list[Any] = []  # Python's numbers have none, and do not change the precision
+        dtypes: list[Any] = []  # Python's numbers have no dtype and do not change the precision
         for place, item in enumerate(items):
             if isinstance(item, str):
                 if place:
@@ -172,17 +172,17 @@ class broadcast:
 
 
 class nditer:
-    """Iteration over the elements of tensors that are broadcast against each other, as 0-d windows.
+    """Iterate over the elements of tensors that are broadcast against each other, as 0-d windows.
 
     Arguments:
         op: a tensor, or a list of them.
-        flags: "multi_index" and "c_index" are of use; the others change nothing.
-        op_flags: without influence: every window can be written to.
+        flags: "multi_index" and "c_index"; other flags have no effect.
+        op_flags: have no effect: every window is writable.
         order: "C" or "K" for row order, "F" for column order.
     """
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """Create an iterator; NumPy's own if an operand is an object array, which is not a tensor."""
+        """Create an iterator; NumPy's own if an operand is an object array, which cannot be a tensor."""
         if any(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in _as_list(op)):
             return np.nditer(op, *args, **kwargs)
         return super().__new__(cls)
@@ -210,17 +210,17 @@ class nditer:
 
     @property
     def multi_index(self) -> tuple[int, ...]:
-        """The index of the present element."""
+        """The index of the current element."""
         return tuple(int(place) for place in np.unravel_index(self.iterindex, self.shape, self._order))  # type: ignore[call-overload]
 
     @property
     def index(self) -> int:
-        """The number of the present element, in row order."""
+        """The number of the current element, in row order."""
         return int(np.ravel_multi_index(self.multi_index, self.shape)) if self.shape else 0
 
     @property
     def value(self) -> Any:
-        """The present elements."""
+        """The current elements."""
         windows = tuple(each[(*self.multi_index, ...)] for each in self._windows)
         return windows[0] if self._alone else windows
 
@@ -257,7 +257,7 @@ class nditer:
         self.close()
 
     def close(self) -> None:
-        """Do nothing: all writes have been made."""
+        """Do nothing, since all writes have already been made."""
 
 
 def _as_list(op: Any) -> Any:

@@ -1,6 +1,6 @@
-"""`numpy.ma`: NumPy's own masked arrays, and `MaskedTensor`s for tensors that have a history.
+"""`numpy.ma`: NumPy's own masked arrays, and `MaskedTensor` for tensors with a history.
 
-A tensor has no mask; functions of the values alone accept any tensor. Functions that masked tensors do not support
+A tensor has no mask, so functions of the values alone accept any tensor. Functions that masked tensors do not support
 raise for tensors with a history.
 """
 
@@ -44,7 +44,7 @@ def _with_mask(name: str) -> Callable[..., Any]:
 
 
 def _keeping(function: Any, name: str) -> Any:
-    """Return a function that refuses tensors with a history; masked arrays may keep the memory of others."""
+    """Wrap a function so that it rejects tensors with a history; masked arrays may share the memory of others."""
     refused = refusing(function, f"numpy.ma.{name}", WAY_OUT)
     if refused is function:
         return function
@@ -75,7 +75,7 @@ def _of_tensors(name: str) -> Callable[..., Any]:
 
 
 def _is_masked_tensor(value: Any) -> bool:
-    """Return whether something is a masked tensor, or would have to be."""
+    """Return whether an object is, or would have to become, a masked tensor."""
     if isinstance(value, (list, tuple)):
         return builtins.any(map(_is_masked_tensor, value))
     if isinstance(value, dict):

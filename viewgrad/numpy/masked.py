@@ -1,6 +1,6 @@
 """Masked tensors: the counterpart of `numpy.ma` for tensors with a history. Masks have no derivative.
 
-Masked values take no part in any computation, so that infinities and NaN there reach no gradient.
+Masked values take no part in any computation, so infinities and NaN among them do not affect gradients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .masked_elements import (
 )
 from .operator_methods import define_operators
 
-# Where a function is not defined, its result is masked.
+# Domains of functions; outside of them the result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
     np.log: lambda x: x <= 0,
     np.log2: lambda x: x <= 0,
@@ -45,14 +45,14 @@ class MaskedTensor(MaskedElements):
 
     Arguments:
         data: the values.
-        mask: true where they are masked.
-        fill_value: the value that `filled` uses there.
+        mask: the mask, which is true for masked elements.
+        fill_value: the value with which `filled` replaces masked elements.
     """
 
     __array_priority__ = 100.0
 
     def _created(self, subok: bool) -> Any:
-        """Return what `numpy.array` makes of it: itself with `subok`."""
+        """Return the result of `numpy.array` for the object: the object itself with `subok`."""
         return self if subok else unmasked(self, "numpy.asarray")
 
     def __bool__(self) -> bool:
@@ -64,19 +64,19 @@ class MaskedTensor(MaskedElements):
     # -- reductions ----------------------------------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Return the sum of the values that are not masked."""
+        """Return the sum of the unmasked values."""
         found = self.filled(0).sum(axis=axis, dtype=dtype, keepdims=keepdims)
         return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Return the product of the values that are not masked."""
+        """Return the product of the unmasked values."""
         found = self.filled(1).prod(axis=axis, dtype=dtype, keepdims=keepdims)
         return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
     product = prod
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        """Return the mean of the values that are not masked."""
+        """Return the mean of the unmasked values."""
         count = np.maximum(self.count(axis, keepdims), 1)
         found = self.filled(0).sum(axis=axis, dtype=dtype, keepdims=keepdims) / count
         return delivered(self._masked_where_empty(found, axis, keepdims), out)
@@ -85,7 +85,7 @@ class MaskedTensor(MaskedElements):
         self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False,
         mean: Any = None,
     ) -> Any:  # fmt: skip
-        """Return the variance of the values that are not masked."""
+        """Return the variance of the unmasked values."""
         values = self.filled(0) if dtype is None else self.filled(0).astype(dtype)
         centre = mean if mean is not None else (
             values.sum(axis=axis, keepdims=True) / np.maximum(self.count(axis, True), 1)
@@ -101,31 +101,31 @@ class MaskedTensor(MaskedElements):
         self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False,
         mean: Any = None,
     ) -> Any:  # fmt: skip
-        """Return the standard deviation of the values that are not masked."""
+        """Return the standard deviation of the unmasked values."""
         found = self.var(axis, dtype, None, ddof, keepdims, mean)
         return delivered(found if found is np.ma.masked else np.sqrt(found), out)
 
     def min(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
-        """Return the least of the values that are not masked."""
+        """Return the minimum of the unmasked values."""
         found = self.filled(np.inf if fill_value is None else fill_value).min(axis=axis, keepdims=keepdims)
         return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
     def max(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
-        """Return the greatest of the values that are not masked."""
+        """Return the maximum of the unmasked values."""
         found = self.filled(-np.inf if fill_value is None else fill_value).max(axis=axis, keepdims=keepdims)
         return delivered(self._masked_where_empty(found, axis, keepdims), out)
 
     def ptp(self, axis: Any = None, out: Any = None, fill_value: Any = None, keepdims: bool = False) -> Any:
-        """Return the difference of the greatest and the least of the values that are not masked."""
+        """Return the range of the unmasked values, maximum minus minimum."""
         found = self.max(axis, None, fill_value, keepdims) - self.min(axis, None, fill_value, keepdims)
         return delivered(found, out)
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """Return sums of the values so far; masked ones count as 0."""
+        """Return the cumulative sums; masked values count as 0."""
         return delivered(self._running(np.cumsum, 0, axis, dtype), out)
 
     def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """Return products of the values so far; masked ones count as 1."""
+        """Return the cumulative products; masked values count as 1."""
         return delivered(self._running(np.cumprod, 1, axis, dtype), out)
 
     def _running(self, function: Callable[..., Any], neutral: int, axis: Any, dtype: Any) -> MaskedTensor:
@@ -133,7 +133,7 @@ class MaskedTensor(MaskedElements):
         return MaskedTensor(function(self.filled(neutral), axis=axis, dtype=dtype), mask, self.fill_value)
 
     def anom(self, axis: Any = None, dtype: Any = None) -> Any:
-        """Return the differences from the mean of the values that are not masked."""
+        """Return the deviations from the mean of the unmasked values."""
         return self - self.mean(axis, dtype, keepdims=axis is not None)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
@@ -142,7 +142,7 @@ class MaskedTensor(MaskedElements):
         return delivered(MaskedTensor(np.clip(safe, min, max), self.mask, self.fill_value), out)
 
     def dot(self, other: Any, out: Any = None, strict: bool = False) -> Any:
-        """Return the matrix product, with 0 for masked values; elements without unmasked products are masked."""
+        """Return the matrix product, with masked values treated as 0; elements without unmasked products are masked."""
         other = _of(other)
         found, known = np.dot(self.filled(0), other.filled(0)), np.dot(~self.mask, ~other.mask)
         if strict:
@@ -155,7 +155,7 @@ class MaskedTensor(MaskedElements):
         return found if known else np.ma.masked
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-        """Return the sum of the values on a diagonal that are not masked."""
+        """Return the sum of the unmasked values on a diagonal."""
         return self.diagonal(offset, axis1, axis2).sum(-1, dtype, out)
 
     def partition(self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
@@ -197,7 +197,7 @@ class MaskedTensor(MaskedElements):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or ufunc.nout > 1:
             return NotImplemented
-        if ufunc is np.matmul:  # which ignores masks
+        if ufunc is np.matmul:  # ignores masks
             return ufunc(*(unmasked(each, "numpy.matmul") for each in inputs))
         parts = [values_and_mask(each) for each in inputs]
         mask: Any = np.zeros(np.broadcast_shapes(*(np.shape(each) for each, _ in parts)), bool)
@@ -208,7 +208,7 @@ class MaskedTensor(MaskedElements):
             mask = mask | domain(*(plain_values(data.detach()) for data, _ in parts))
         if ufunc in OF_MASKED_TOO:
             found = ufunc(*(plain_values(data.detach()) for data, _ in parts))
-            if ufunc in (np.equal, np.not_equal):  # below the mask NumPy compares the masks
+            if ufunc in (np.equal, np.not_equal):  # under the mask NumPy compares the masks
                 found = np.where(mask, ufunc(*(hidden for _, hidden in parts)), found)
             return MaskedTensor(found, mask, self.fill_value)
         # Masked elements are replaced by a value at which every function is smooth.
@@ -244,7 +244,7 @@ define_operators(
     MaskedTensor, ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "matmul", "and", "or", "xor")
 )
 
-# NumPy's own functions that heed masks, and those that ignore them: of these, some give masked arrays.
+# NumPy's own functions that respect masks, and those that ignore them; some of the latter return masked arrays.
 KEEPING: Final = frozenset(
     """
     all allclose amax amin any argmax argmin argsort around atleast_1d atleast_2d atleast_3d clip compress
@@ -260,7 +260,7 @@ OF_DATA: Final = frozenset(
     convolve copy corrcoef correlate cov dot inner interp outer polyfit tensordot vander vdot where
     """.split()
 )
-# Functions without a derivative, which NumPy computes below masks too.
+# Functions without a derivative, which NumPy also computes for masked elements.
 OF_MASKED_TOO: Final = frozenset({
     np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
     np.invert, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_and, np.logical_or, np.logical_xor,
@@ -284,7 +284,7 @@ def _masked_array(
     for _ in range(ndmin - values.ndim):
         values, hidden = values[None], np.broadcast_to(hidden, values.shape)[None]
     inherited = getattr(data, "fill_value", None) if fill_value is None else fill_value
-    # An array without a mask gets one when it is assigned to.
+    # An array without a mask gets one by assignment to `mask`.
     made = MaskedTensor(values, hidden if hidden.any() or mask is not np.ma.nomask else np.ma.nomask, inherited)
     made.hardmask = getattr(data, "hardmask", False) if hard_mask is None else bool(hard_mask)
     if given is mask and not known.any() and not copy and given.shape == values.shape:
@@ -354,7 +354,7 @@ def _of(value: Any) -> MaskedTensor:
 
 
 def _rearranging(name: str, takes_list: bool) -> None:
-    """Define a function that moves elements, and does the same to masks."""
+    """Define a function that rearranges elements, and applies the same to masks."""
     function = getattr(np, name)
 
     def rearranged(a: Any, *args: Any, **kwargs: Any) -> MaskedTensor:
@@ -377,7 +377,7 @@ for _name in (
 
 
 def _piecewise_constant(name: str) -> None:
-    """Define a function of values whose result has no derivative: indices, truth values, shapes."""
+    """Define a function whose result has no derivative: indices, booleans, shapes."""
     function = getattr(np.ma, name)
     FUNCTIONS[name] = lambda *args, **kwargs: function(
         *map(without_history, args), **{key: without_history(value) for key, value in kwargs.items()}
@@ -440,7 +440,7 @@ def _convolved(name: str, usual: str) -> Callable[..., Any]:
 
     def convolved(a: Any, v: Any, mode: str = usual, propagate_mask: bool = True) -> MaskedTensor:
         (x, hidden), (y, covered) = values_and_mask(a), values_and_mask(v)
-        if propagate_mask:  # every value that is combined with a masked one
+        if propagate_mask:  # all values that are combined with a masked one
             mask = function(hidden, np.ones(covered.shape, bool), mode)
             mask = mask | function(np.ones(hidden.shape, bool), covered, mode)
         else:  # elements without any pair of unmasked values
@@ -525,7 +525,7 @@ def _over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 
 
 def _without_masked(x: Any, axis: Any = None) -> Any:
-    """Return the values without the rows and columns that have a masked one."""
+    """Return the values without the rows and columns that contain a masked value."""
     a = _of(x)
     data: Any = a.data
     for each in range(a.ndim) if axis is None else np.atleast_1d(axis) % a.ndim:
@@ -535,7 +535,7 @@ def _without_masked(x: Any, axis: Any = None) -> Any:
 
 
 def _hiding_lines(a: Any, axis: Any = None) -> MaskedTensor:
-    """Mask the rows and columns that have a masked value."""
+    """Mask the rows and columns that contain a masked value."""
     a = _of(a)
     rows, columns = a.mask.any(axis=1, keepdims=True), a.mask.any(axis=0, keepdims=True)
     lines = rows | columns if axis is None else columns if axis else rows
@@ -562,7 +562,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 
 
 def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
-    """Implement `numpy.average`, which counts the weights of masked values too."""
+    """Implement `numpy.average`, which includes the weights of masked values."""
     if weights is None and not returned:
         return _of(a).mean(axis)
     if returned or np.ndim(plain_values(weights)) != _of(a).ndim:
@@ -608,7 +608,7 @@ def _concatenate(arrays: Any, axis: int = 0) -> MaskedTensor:
 def _cov(
     x: Any, y: Any = None, rowvar: bool = True, bias: bool = False, allow_masked: bool = True, ddof: Any = None
 ) -> Any:
-    """Implement `numpy.ma.cov`: each entry is the covariance of the observations that both variables have."""
+    """Implement `numpy.ma.cov`: each entry is the covariance over the observations available for both variables."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be an integer")
     ddof = int(not bias) if ddof is None else ddof
@@ -616,7 +616,7 @@ def _cov(
     if not allow_masked and any(each.mask.any() for each in variables):
         raise ValueError("Cannot process masked data.")
     by_rows = rowvar or variables[0].shape[0] == 1
-    if len({each.shape for each in variables}) == 1:  # elements masked in one of two are masked in both
+    if len({each.shape for each in variables}) == 1:  # elements masked in one of the two are masked in both
         common = np.any([each.mask for each in variables], axis=0)
         variables = [MaskedTensor(each.data, common) for each in variables]
     joined = _concatenate(variables, 0 if by_rows else 1)

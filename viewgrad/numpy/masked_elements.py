@@ -1,4 +1,4 @@
-"""The elements of masked tensors: their values and masks, selections, assignments and rearrangements."""
+"""The elements of masked tensors: values, masks, selection, assignment and rearrangement."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ class MaskedElements:
 
     Arguments:
         data: the values.
-        mask: true where they are masked.
-        fill_value: the value that `filled` uses there.
+        mask: the mask, which is true for masked elements.
+        fill_value: the value with which `filled` replaces masked elements.
     """
 
     def __init__(self, data: Any, mask: Any = False, fill_value: Any = None) -> None:
         self.data = as_operand(as_argument(data))
         self.fill_value = np.ma.default_fill_value(self.data.dtype) if fill_value is None else fill_value
         self.hardmask = False
-        # Views share the mask of an array that has one: NumPy's arrays have none until it is given or assigned to.
+        # Views share the mask of an array that has one; as in NumPy, an array has no mask until one is given or
+        # assigned.
         self._is_shared = mask is not False and mask is not np.ma.nomask
         self._mask = np.array(np.broadcast_to(np.asarray(plain_values(mask), bool), self.data.shape))
 
     @property
     def mask(self) -> Any:
-        """The mask: True for masked values. It can be assigned to, as a whole or in part."""
+        """The mask, True for masked values. It can be assigned to as a whole or in part."""
         return self._mask
 
     @mask.setter
@@ -42,7 +43,7 @@ class MaskedElements:
         self._is_shared = True
 
     def _view(self, data: Any, mask: Any) -> Self:
-        """Return other elements of the same memory, with the same settings."""
+        """Return other elements of the same memory with the same settings."""
         made = type(self)(data, mask, self.fill_value)
         made.hardmask, made._is_shared = self.hardmask, self._is_shared
         if self._is_shared:
@@ -50,7 +51,7 @@ class MaskedElements:
         return made
 
     def share_mask(self, mask: Any) -> None:
-        """Take an array of truth values of the same shape for the mask, without a copy."""
+        """Use a boolean array of the same shape as the mask, without a copy."""
         self._mask, self._is_shared = mask, True
 
     # -- attributes ----------------------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ class MaskedElements:
 
     @property
     def size(self) -> int:
-        """The number of elements, masked ones included."""
+        """The number of elements, including masked ones."""
         return self.data.size
 
     @property
@@ -114,7 +115,7 @@ class MaskedElements:
 
     @property
     def flat(self) -> Any:
-        """The elements one by one, `numpy.ma.masked` for masked ones."""
+        """An iterator over the elements, with `numpy.ma.masked` for masked ones."""
         return iter(self.ravel())
 
     def get_fill_value(self) -> Any:
@@ -122,11 +123,11 @@ class MaskedElements:
         return self.fill_value
 
     def set_fill_value(self, value: Any = None) -> None:
-        """Set the value that `filled` uses; the default of the dtype if omitted."""
+        """Set the value that `filled` uses, by default the default of the dtype."""
         self.fill_value = np.ma.default_fill_value(self.dtype) if value is None else value
 
     def harden_mask(self) -> Self:
-        """Keep assignments from unmasking values."""
+        """Prevent assignments from unmasking values."""
         self.hardmask = True
         return self
 
@@ -136,12 +137,12 @@ class MaskedElements:
         return self
 
     def unshare_mask(self) -> Self:
-        """Copy the mask, so that assignments to it leave those of other arrays."""
+        """Copy the mask, so that assignments to it do not affect other arrays."""
         self._mask, self._is_shared = self._mask.copy(), False
         return self
 
     def shrink_mask(self) -> Self:
-        """Return the array itself: a mask without masked elements costs nothing here."""
+        """Return the array itself: a mask without masked elements has no cost here."""
         return self
 
     # -- access --------------------------------------------------------------------------------------------------------
@@ -182,35 +183,35 @@ class MaskedElements:
         """Return an element as a number.
 
         Raises:
-            UnsupportedFunctionError: if it is masked.
+            UnsupportedFunctionError: if the element is masked.
         """
         if np.any(self._mask.item(*place)):
             raise lost("numpy.ma.MaskedArray.item", "masked tensors keep no values below masks; use filled()")
         return self.data.item(*place)
 
     def tolist(self) -> Any:
-        """Return the values in nested lists, with None for masked ones."""
+        """Return the values as nested lists, with None for masked ones."""
         if self.ndim == 1:
             return [None if each is np.ma.masked else each for each in self]
         return [row.tolist() for row in self]
 
     def filled(self, fill_value: Any = None) -> Any:
-        """Return the tensor with a value in place of those that are masked."""
+        """Return the tensor with masked values replaced by a fill value."""
         value = self.fill_value if fill_value is None else fill_value
         found: Any = np.where(self._mask, value, self.data) if self._mask.any() else self.data
         return found
 
     def compressed(self) -> Tensor:
-        """Return the values that are not masked, in one dimension."""
+        """Return the unmasked values as a one-dimensional tensor."""
         found: Tensor = self.data[~self._mask]
         return found
 
     def count(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """Return the number of values that are not masked."""
+        """Return the number of unmasked values."""
         return (~self._mask).sum(axis=axis, keepdims=keepdims)
 
     def fill(self, value: Any) -> None:
-        """Assign a value to all elements, masked ones included; the mask stays."""
+        """Assign a value to all elements, including masked ones; the mask does not change."""
         self.data[...] = value
 
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
@@ -230,12 +231,12 @@ class MaskedElements:
         self, axis: Any = -1, kind: Any = None, order: Any = None, endwith: bool = True, fill_value: Any = None,
         *, stable: Any = False,
     ) -> None:  # fmt: skip
-        """Sort the values along a dimension in place; masked ones come last."""
+        """Sort the values along a dimension in place, with masked values last."""
         options = {"kind": kind, "endwith": endwith, "fill_value": fill_value}
         self[...] = self.sorted(axis, **options)
 
     def sorted(self, axis: Any = -1, **options: Any) -> Self:
-        """Return the values sorted along a dimension; options are those of `numpy.ma.argsort`."""
+        """Return the values sorted along a dimension; the options are those of `numpy.ma.argsort`."""
         found = self.ravel() if axis is None else self
         axis = -1 if axis is None else axis
         order = without_history(found).argsort(axis=axis, **options)
@@ -247,14 +248,14 @@ class MaskedElements:
         return np.argpartition(plain_values(self.data.detach()), *args, **kwargs)
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-        """Return the places of values in a sorted array; masks are ignored, as in NumPy."""
+        """Return the insertion points of values in a sorted array; masks are ignored, as in NumPy."""
         wanted = plain_values(values_and_mask(v)[0].detach())
         return np.searchsorted(plain_values(self.data.detach()), wanted, side, sorter)
 
     # -- rearrangements ------------------------------------------------------------------------------------------------
 
     def copy(self, order: Any = "C") -> Self:
-        """Return a copy, with its history."""
+        """Return a copy with its history."""
         made = type(self)(self.data.clone(), self._mask, self.fill_value)
         made.hardmask, made._is_shared = self.hardmask, False
         return made
@@ -266,7 +267,7 @@ class MaskedElements:
         return self.copy()
 
     def view(self, dtype: Any = None, type: Any = None, fill_value: Any = None) -> Any:
-        """Return the same elements; with a class of plain arrays, the values alone.
+        """Return a view of the same elements; with a class of plain arrays, the values alone.
 
         Raises:
             UnsupportedFunctionError: for another dtype.
@@ -281,15 +282,15 @@ class MaskedElements:
         return made
 
     def reshape(self, *shape: Any, order: Any = "C") -> Self:
-        """Return the same elements in another shape."""
+        """Return the elements in another shape."""
         return self._view(self.data.reshape(*shape, order=order), self._mask.reshape(*shape, order=order))
 
     def ravel(self, order: Any = "C") -> Self:
-        """Return the same elements in one dimension."""
+        """Return the elements as a one-dimensional tensor."""
         return self.reshape(-1, order=order)
 
     def flatten(self, order: Any = "C") -> Self:
-        """Return a copy of the elements in one dimension."""
+        """Return a copy of the elements as a one-dimensional tensor."""
         return self.copy().ravel(order)
 
     def resize(self, *shape: Any, **options: Any) -> None:
@@ -300,19 +301,19 @@ class MaskedElements:
         )
 
     def astype(self, dtype: Any, **options: Any) -> Self:
-        """Return the same elements in another dtype."""
+        """Return the elements converted to another dtype."""
         return type(self)(self.data.astype(dtype), self._mask, self.fill_value)
 
     def transpose(self, *axes: Any) -> Self:
-        """Return the same elements with other orders of dimensions."""
+        """Return the elements with permuted dimensions."""
         return self._view(self.data.transpose(*axes), self._mask.transpose(*axes))
 
     def squeeze(self, axis: Any = None) -> Self:
-        """Return the same elements without dimensions of length 1."""
+        """Return the elements without dimensions of length 1."""
         return self._view(self.data.squeeze(axis), self._mask.squeeze(axis))
 
     def swapaxes(self, axis1: int, axis2: int) -> Self:
-        """Return the elements with two dimensions exchanged."""
+        """Return the elements with two dimensions swapped."""
         return self._view(np.swapaxes(self.data, axis1, axis2), np.swapaxes(self._mask, axis1, axis2))
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
@@ -327,7 +328,7 @@ class MaskedElements:
         return type(self)(data, mask, self.fill_value)
 
     def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-        """Return the elements at indices, along a dimension or of all; masked indices give masked elements."""
+        """Return the elements at the given indices; masked indices yield masked elements."""
         places, hidden = places_and_mask(indices)
         data, mask = (np.take(part, places, axis=axis, mode=mode) for part in (self.data, self._mask))
         if np.any(hidden):
@@ -337,7 +338,7 @@ class MaskedElements:
         return delivered(found, out)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
-        """Return the elements at which a condition is true; its mask does not matter, as in NumPy."""
+        """Return the elements for which a condition is true; the mask of the condition is ignored, as in NumPy."""
         chosen = np.asarray(plain_values(values_and_mask(condition)[0].detach()), bool)
         data, mask = (np.compress(chosen, part, axis=axis) for part in (self.data, self._mask))
         return delivered(type(self)(data, mask, self.fill_value), out)
@@ -353,11 +354,11 @@ class MaskedElements:
     conjugate = conj
 
 
-_CLASS = type  # whose name the parameter of `view` has
+_CLASS = type  # the parameter of `view` has its name
 
 
 def delivered(found: Any, out: Any) -> Any:
-    """Return a result, written into `out` if that is given."""
+    """Return a result, written into `out` if it is given."""
     if out is None:
         return found
     out[...] = found
@@ -365,10 +366,11 @@ def delivered(found: Any, out: Any) -> Any:
 
 
 def unmasked(value: Any, name: str) -> Any:
-    """Return an argument with the values of masked tensors, also in lists, for a function that ignores masks.
+    """Replace masked tensors among an argument, also in lists, by their values, for a function that ignores masks.
 
     Raises:
-        UnsupportedFunctionError: if any value is masked: what NumPy has there depends on what was computed.
+        UnsupportedFunctionError: if any value is masked, since NumPy's value there depends on how the array was
+            computed.
     """
     if isinstance(value, list | tuple):
         return type(value)([unmasked(each, name) for each in value])
@@ -383,7 +385,7 @@ def unmasked(value: Any, name: str) -> Any:
 
 
 def _index(index: Any) -> Any:
-    """Return an index as NumPy's; conditions on masked tensors are taken as their values."""
+    """Convert an index to NumPy's types; masked conditions are replaced by their values."""
     if isinstance(index, tuple):
         return tuple(map(_index, index))
     return plain_values(index.data if isinstance(index, MaskedElements) else index)
@@ -403,7 +405,7 @@ def values_and_mask(value: Any) -> tuple[Any, Any]:
 
 
 def places_and_mask(value: Any) -> tuple[Any, Any]:
-    """Return indices, 0 for masked ones, and their mask."""
+    """Return indices, with 0 for masked ones, and their mask."""
     if isinstance(value, np.ma.MaskedArray):
         return value.filled(0), np.ma.getmaskarray(value)
     places = np.asarray(plain_values(value))
@@ -411,7 +413,7 @@ def places_and_mask(value: Any) -> tuple[Any, Any]:
 
 
 def without_history(value: Any) -> Any:
-    """Return NumPy's masked array for a masked tensor, also in lists."""
+    """Convert masked tensors, also in lists, to NumPy's masked arrays."""
     if isinstance(value, list | tuple):
         return type(value)([without_history(each) for each in value])
     if isinstance(value, MaskedElements):

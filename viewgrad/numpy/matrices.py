@@ -1,4 +1,4 @@
-"""Matrices: the counterpart of `numpy.matrix` for tensors, with `*` for products of matrices."""
+"""Matrices: the counterpart of `numpy.matrix` for tensors, with `*` for matrix products."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..tensor.tensor import Tensor
 from .array_types import ndarray
 from .operator_methods import define_operators
 
-# NumPy's functions that return arrays for matrices, and those that call the method of the same name.
+# NumPy functions that return arrays for matrices, and functions that call the method of the same name.
 ARRAYS: Final = frozenset({
     "array", "asarray", "where", "outer", "cross", "einsum", "cov", "corrcoef", "select", "eigvals",
 })  # fmt: skip
@@ -49,11 +49,11 @@ class matrix:
 
     @classmethod
     def _viewing(cls, data: Any) -> matrix:
-        """Return what `data.view(matrix)` is."""
+        """Return the result of `data.view(matrix)`."""
         return cls(data, copy=False)
 
     def _created(self, subok: bool) -> Any:
-        """Return what `numpy.array` makes of it: itself with `subok`."""
+        """Return the result of `numpy.array` for the object: the object itself with `subok`."""
         return self if subok else self.data
 
     # -- attributes ----------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class matrix:
 
     @property
     def flat(self) -> Any:
-        """The elements one by one."""
+        """An iterator over the elements."""
         return iter(self.A1)
 
     getT, getH, getI, getA, getA1 = (lambda self, name=name: getattr(self, name) for name in ("T", "H", "I", "A", "A1"))
@@ -161,17 +161,17 @@ class matrix:
         return self.data.item(*place)
 
     def tolist(self) -> Any:
-        """Return the elements in nested lists."""
+        """Return the elements as nested lists."""
         return self.data.tolist()
 
     # -- methods -------------------------------------------------------------------------------------------------------
 
     def copy(self, order: Any = "C") -> matrix:
-        """Return a copy, with its history."""
+        """Return a copy with its history."""
         return _matrix(self.data.clone())
 
     def astype(self, dtype: Any, **options: Any) -> matrix:
-        """Return the elements in another dtype."""
+        """Return the elements converted to another dtype."""
         return _matrix(self.data.astype(dtype))
 
     def reshape(self, *shape: Any, order: Any = "C") -> Any:
@@ -179,13 +179,13 @@ class matrix:
         return _of(self.data.reshape(*shape, order=order))
 
     def ravel(self, order: Any = "C") -> matrix:
-        """Return the elements in one row."""
+        """Return the elements as one row."""
         return _matrix(self.data.reshape(1, -1, order=order))
 
     flatten = ravel
 
     def squeeze(self, axis: Any = None) -> matrix:
-        """Return the matrix, or the transpose of a column as a row."""
+        """Return the matrix itself, or a column transposed to a row."""
         return _matrix(self.data.squeeze(axis).reshape(1, -1) if 1 in self.shape else self.data)
 
     def transpose(self, *axes: Any) -> matrix:
@@ -203,7 +203,7 @@ class matrix:
         return _matrix(np.diagonal(self.data, offset).reshape(1, -1))
 
     def trace(self, offset: int = 0) -> matrix:
-        """Return the sum of the diagonal, as a matrix of one element."""
+        """Return the sum of the diagonal as a 1 x 1 matrix."""
         return _matrix(np.trace(self.data, offset).reshape(1, 1))
 
     def dot(self, other: Any) -> Any:
@@ -267,7 +267,7 @@ class matrix:
 
 
 def _as_numpys(found: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Return a result in the shape, and as a matrix if, NumPy returns one for the same values."""
+    """Return a result with the shape and type that NumPy returns for the same values."""
     options = {key: _numpys(each) for key, each in kwargs.items()}
     expected = function(*map(_numpys, args), **options)
     found = found.reshape(np.shape(expected))
@@ -275,7 +275,7 @@ def _as_numpys(found: Any, function: Callable[..., Any], args: Any, kwargs: Any)
 
 
 def _numpys(value: Any) -> Any:
-    """Return the values of an argument, with NumPy's matrices for matrices."""
+    """Return the values of an argument, with matrices converted to NumPy's."""
     if isinstance(value, matrix):
         return plain_values(value.data.detach()).view(np.matrix)
     if type(value) in (list, tuple):
@@ -284,19 +284,19 @@ def _numpys(value: Any) -> Any:
 
 
 def _shape_of_vector(index: Any, size: int) -> tuple[int, int]:
-    """Return the shape of selected elements: a column if the second index is a number, and a row otherwise."""
+    """Return the shape of selected elements: a column if the second index is a number, otherwise a row."""
     count = len(index) if hasattr(index, "__len__") else 0
     return (size, 1) if count > 1 and np.isscalar(plain_values(index[1])) else (1, size)
 
 
 def _number(data: Any, kind: Any) -> Any:
-    """Return the only element: a number, or in adopted code a tensor with its history."""
+    """Return the only element as a number or, in adopted code, as a tensor with its history."""
     only = data.reshape(())[()]
     return only if carries_history(only) else kind(only)
 
 
 def _values(value: Any) -> Any:
-    """Return an argument with tensors for matrices, also in lists and tuples."""
+    """Replace matrices in an argument, also in lists and tuples, by tensors."""
     if isinstance(value, matrix):
         return value.data
     if type(value) is np.matrix:
@@ -311,7 +311,7 @@ def _matrix(data: Any) -> matrix:
 
 
 def _of(found: Any) -> Any:
-    """Return a result with two dimensions as a matrix."""
+    """Return a two-dimensional result as a matrix."""
     return _matrix(found) if isinstance(found, Tensor | np.ndarray) and found.ndim == 2 else found
 
 
@@ -336,12 +336,12 @@ define_operators(matrix, ("add", "sub", "truediv", "floordiv", "mod", "matmul"))
 
 
 def asmatrix(data: Any, dtype: Any = None) -> matrix:
-    """Return a matrix that shares the memory of a tensor. A matrix is returned unchanged."""
+    """Return a matrix that shares the memory of a tensor; a matrix is returned unchanged."""
     return data if isinstance(data, matrix) and dtype is None else matrix(data, dtype, copy=False)
 
 
 def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> matrix:
-    """Return the matrix of blocks."""
+    """Build a matrix from blocks."""
     if isinstance(obj, str):
         raise TypeError("bmat of a string is not supported; pass nested lists")
     blocks = _values(obj)

@@ -14,14 +14,14 @@ from ..operators.numpy_api.public import public
 from ..operators.numpy_api.universal import ufunc
 from ..standard.public import common_function
 
-LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # their own functions are named by the namespaces
+LIBRARIES: Final = ("None", "math", "numpy", "scipy")  # the namespaces themselves set the names of their functions
 NUMBERS: Final = (bool, int, float, complex, str, np.ndarray)
 
 
 class Unbound(staticmethod):  # type: ignore[type-arg]
-    """A function that does not bind to objects as an attribute of a class, like the built-in function that it replaces.
+    """A function that does not bind to instances as a class attribute, like the built-in function that it replaces.
 
-    `activation = math.tanh` in the body of a class is common, and `self.activation(x)` then calls it with `x` alone.
+    `activation = math.tanh` in a class body is common, and `self.activation(x)` then calls it with `x` alone.
     """
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
@@ -29,10 +29,10 @@ class Unbound(staticmethod):  # type: ignore[type-arg]
 
 
 def unbound(module: types.ModuleType, values: dict[str, Any], home: str) -> None:
-    """Wrap counterparts of built-in functions, which do not bind to objects, so that they do not bind either.
+    """Wrap the counterparts of built-in functions so that, like these, they do not bind to instances.
 
     Arguments:
-        module: NumPy's, or another whose functions have counterparts.
+        module: NumPy's module, or another one whose functions have counterparts.
         values: the counterparts, by name.
         home: the name of the module that has them.
     """
@@ -43,7 +43,7 @@ def unbound(module: types.ModuleType, values: dict[str, Any], home: str) -> None
 
 
 def public_names(module: types.ModuleType) -> list[str]:
-    """Return the names that a module of NumPy makes public."""
+    """Return the public names of a NumPy module."""
     names: Iterable[str] = getattr(module, "__all__", None) or dir(module)
     return sorted({name for name in names if not name.startswith("_")})
 
@@ -51,13 +51,13 @@ def public_names(module: types.ModuleType) -> list[str]:
 def filled(
     module: types.ModuleType, made: Mapping[str, Any], own: Iterable[str], ways_out: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the public names of a module, with their objects in this namespace.
+    """Return the public names of a module with their objects in this namespace.
 
     Arguments:
         module: NumPy's module.
         made: the counterparts, by name.
-        own: the names that remain NumPy's.
-        ways_out: the alternatives to functions that no operator computes.
+        own: the names that refer to NumPy's own objects.
+        ways_out: the alternatives to functions that have no operator.
     """
     own = frozenset(own)
     found = {name: _counterpart(module, name, made, own, ways_out) for name in public_names(module)}
@@ -65,7 +65,7 @@ def filled(
 
 
 def added_names(module: types.ModuleType) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a namespace, which finds attributes that a program added to the original module.
+    """Return the `__getattr__` of a namespace, which finds attributes that were added to the original module.
 
     Arguments:
         module: the original module.

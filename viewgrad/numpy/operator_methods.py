@@ -1,4 +1,4 @@
-"""Python's operators for the classes that hold a tensor, by their `__array_ufunc__`."""
+"""Python's operators for classes that wrap a tensor, defined by their `__array_ufunc__`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ COMPARISONS: Final = {
 
 
 def define_operators(cls: Any, names: Iterable[str]) -> None:
-    """Define the comparisons of a class, and arithmetic operators, also reflected and in place.
+    """Define comparisons and arithmetic operators of a class, including reflected and in-place ones.
 
     Arguments:
-        cls: the class. Its method `_assign` writes a result into the object, for operators in place.
+        cls: the class. Its method `_assign` writes the result of an in-place operator into the object.
         names: the names of the arithmetic operators, such as "add".
     """
     for name in names:
@@ -31,7 +31,7 @@ def define_operators(cls: Any, names: Iterable[str]) -> None:
             _define_in_place(cls, name, ARITHMETIC[name])
     for name, ufunc in COMPARISONS.items():
         _define(cls, name, ufunc, False)
-    cls.__hash__ = None  # as of arrays, which compare by elements
+    cls.__hash__ = None  # as for arrays, which compare elementwise
 
 
 def _define(cls: Any, name: str, ufunc: np.ufunc, reflected: bool) -> None:

@@ -1,10 +1,10 @@
-"""Names that stay NumPy's, and replacements for functions without a derivative."""
+"""Names that refer to NumPy's own objects, and replacements for functions without a derivative."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Constants, dtypes, settings, shapes, dates and text: no gradient can be lost in these.
+# Constants, dtypes, settings, shapes, dates and strings: these cannot lose a gradient.
 FROM_NUMPY: Final = frozenset(
     """
     False_ True_ ScalarType e euler_gamma inf nan newaxis pi little_endian index_exp s_ typecodes
@@ -19,7 +19,7 @@ FROM_NUMPY: Final = frozenset(
     """.split()
 )
 
-# Functions that run on tensors without history, and say this of those that have one.
+# Functions that run on tensors without history, and raise for tensors that have one.
 ALTERNATIVES: Final[dict[str, str]] = {
     "from_dlpack": "a tensor is taken as it is: use it, or its clone()",
     "fromregex": "a file holds no history",

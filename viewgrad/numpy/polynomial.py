@@ -1,4 +1,4 @@
-"""`numpy.polynomial` for tensors: NumPy's own code, over the functions of this namespace."""
+"""`numpy.polynomial` for tensors: NumPy's own code, run over the functions of this namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = public_names(np.polynomial)
 
 
 def fill(namespace: Any) -> None:
-    """Create the modules, once the namespace that they use is complete."""
+    """Create the modules once the namespace that they use is complete."""
     originals = {
         importlib.import_module(f"numpy.polynomial.{name}"): f"{__name__}.{name}"
         for name in ("polyutils", "_polybase", *FAMILIES)
@@ -47,12 +47,12 @@ def fill(namespace: Any) -> None:
                 globals()[public] = getattr(copy, public)
 
 
-# Functions that divide by the last coefficient, by the ends of their names.
+# Functions that divide by the last coefficient, identified by the ends of their names.
 DIVIDING: Final = ("companion", "trimcoef")
 
 
 class _Trimming(threading.local):
-    """A flag for each thread: whether all trailing zeros are removed."""
+    """A flag for each thread that states whether all trailing zeros are removed."""
 
     complete = False
 
@@ -61,10 +61,10 @@ _trimming: Final = _Trimming()
 
 
 def _keep_differentiable_zeros(modules: list[types.ModuleType]) -> None:
-    """Keep zero coefficients with a history, since the series depends on them.
+    """Keep zero coefficients that have a history, since the series depends on them.
 
     NumPy removes trailing zeros from the operands and results of sums and products. Functions that divide by the last
-    coefficient still remove all of them, and quotients those of the divisor.
+    coefficient still remove all of them, and quotients remove those of the divisor.
     """
     replaced: dict[Any, Any] = {}
     series, trimseq = (vars(modules[0])[name] for name in ("as_series", "trimseq"))
@@ -127,7 +127,7 @@ def _with_trimmed_divisor(
 
 
 def _with_differentiable_roots(of_numpy: Callable[..., Any], basis: str) -> Callable[..., Any]:
-    """Return NumPy's function of the roots of a series, differentiable with respect to all coefficients."""
+    """Wrap NumPy's function for the roots of a series so that it is differentiable in all coefficients."""
 
     @functools.wraps(of_numpy)
     @choosing

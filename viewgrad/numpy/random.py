@@ -1,7 +1,7 @@
-"""`numpy.random` for tensors: the same numbers for the same seed.
+"""`numpy.random` for tensors, with the same numbers for the same seed.
 
-Gradients flow to the location and the scale of a distribution, since a sample is a function of them. A discrete sample
-is piecewise constant, so its parameters have zero gradients. Other dependences of samples on parameters raise an error.
+Gradients flow to the location and scale of a distribution, since a sample is a function of them. A discrete sample is
+piecewise constant, so its parameters have zero gradients. Other dependencies of samples on parameters raise an error.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-# Distributions that are a standard one, moved and stretched: the arguments that do, with NumPy's defaults.
+# Location-scale distributions: the location and scale arguments, with NumPy's defaults.
 LOCATED: Final[dict[str, tuple[tuple[str, Any], tuple[str, Any]]]] = {
     "normal": (("loc", 0.0), ("scale", 1.0)),
     "laplace": (("loc", 0.0), ("scale", 1.0)),
     "gumbel": (("loc", 0.0), ("scale", 1.0)),
     "logistic": (("loc", 0.0), ("scale", 1.0)),
 }
-# Distributions that are a standard one, stretched: the argument that does, and its place.
+# Scale distributions: the scale argument and its position.
 SCALED: Final = {"exponential": ("scale", 0), "rayleigh": ("scale", 0), "gamma": ("scale", 1)}
-# Samples from a finite or countable set: constant where their parameters move a little.
+# Samples from a finite or countable set: constant under small changes of their parameters.
 DISCRETE: Final = frozenset(
     {
         "binomial",
@@ -54,19 +54,19 @@ OTHER: Final = frozenset({"bytes", "get_state", "set_state", "seed", "spawn", "b
 
 
 def sampler(draw: Callable[..., Any], name: str, seeded_in: Any = None) -> Callable[..., Any]:
-    """Return a method of a generator of NumPy's that gives tensors.
+    """Return a method of a NumPy generator that returns tensors.
 
     Arguments:
-        draw: the method of NumPy's.
+        draw: NumPy's method.
         name: the name of the method.
-        seeded_in: the trace in which the generator was made with a seed, so that its samples are constants there.
+        seeded_in: the trace in which the generator was created with a seed, so that its samples are constants there.
     """
 
     @functools.wraps(draw, updated=())
     def sample(*args: Any, **kwargs: Any) -> Any:
         observer = observed()
         if observer is not None and observer is not seeded_in:
-            observer.refuse(f"drawing random numbers by numpy.random.{name}")  # a record would hold it fixed
+            observer.refuse(f"drawing random numbers by numpy.random.{name}")  # a trace would treat it as constant
         if name in SPECIAL:
             return SPECIAL[name](draw, *args, **kwargs)
         if not carries_history(args) and not carries_history(kwargs):
@@ -147,7 +147,8 @@ def correlated(generator: Any, mean: Any, cov: Any, size: Any, method: str = "sv
     """Return normally distributed random vectors, as in NumPy; gradients flow to the mean and the covariances.
 
     Arguments:
-        generator: where the random numbers come from: a `Generator`, or a `RandomState`, which has a different factor.
+        generator: the source of the random numbers: a `Generator`, or a `RandomState`, which uses a different
+            factorization.
         mean: the mean.
         cov: the covariances, a tensor.
         size: the number of vectors.
@@ -275,7 +276,7 @@ def default_rng(seed: Any = None) -> Any:
 
 
 def seed(seed: Any = None) -> None:
-    """Seed the generator that NumPy's functions and the ones here share."""
+    """Seed the generator shared by NumPy's functions and the functions here."""
     np.random.seed(seed.detach().tolist() if isinstance(seed, Tensor) else seed)  # noqa: NPY002
 
 

@@ -1,7 +1,7 @@
-"""NumPy modules written in Python, run over this namespace instead of NumPy's.
+"""NumPy modules written in Python, rebound to use this namespace instead of NumPy's.
 
-Their functions are programs of array operations like any other. Each is rebuilt with the same code and other global
-names: `np.convolve` in it is the function of this namespace, so it is differentiable.
+Their functions are ordinary programs of array operations. Each is rebuilt with the same code and other globals:
+`np.convolve` in it refers to the function of this namespace, so it is differentiable.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 def borrowed_modules(
     modules: Mapping[types.ModuleType, str], replaced: Mapping[Any, Any]
 ) -> dict[types.ModuleType, types.ModuleType]:
-    """Return copies of modules with other objects behind their global names.
+    """Return copies of modules whose global names refer to other objects.
 
     Arguments:
-        modules: the modules, which may import each other, with the names of their copies.
-        replaced: replacements of modules that they import.
+        modules: the modules, which may import each other, and the names of their copies.
+        replaced: replacements for modules that they import.
 
     Returns:
-        The copy of each.
+        The copies of the modules.
     """
     copies = {module: types.ModuleType(name, module.__doc__) for module, name in modules.items()}
     objects: dict[int, Any] = {id(old): new for old, new in (*replaced.items(), *copies.items())}
@@ -31,7 +31,7 @@ def borrowed_modules(
             if name.startswith("__") and name != "__all__":
                 continue
             names[name] = _copied(value, module.__name__, names, objects)
-    for copy in copies.values():  # copied after it was imported elsewhere
+    for copy in copies.values():  # rebind it if it was imported from another of the modules
         names = vars(copy)
         for name, value in names.items():
             names[name] = objects.get(id(value), value)
@@ -62,7 +62,7 @@ def _function(function: types.FunctionType, names: dict[str, Any]) -> types.Func
 
 
 def _class(cls: type, names: dict[str, Any], objects: dict[int, Any]) -> type:
-    """Return the class with functions that use other globals; `super()` still works in them."""
+    """Return a class whose functions use other globals; `super()` still works in them."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, types.FunctionType):

@@ -1,4 +1,4 @@
-"""`numpy.testing` for tensors: assertions compare values without history."""
+"""`numpy.testing` for tensors: assertions compare values and ignore history."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = public_names(np.testing)
 
 
 def on_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function without a derivative, applied to the values of tensors."""
+    """Wrap a function without a derivative so that it is applied to the values of tensors."""
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:

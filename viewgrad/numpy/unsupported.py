@@ -1,4 +1,4 @@
-"""Parts of NumPy that work only on arrays: they accept tensors without history, and raise for others."""
+"""Parts of NumPy that work on arrays only: they accept tensors without history and raise for others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..operators.numpy_api.conversion import carries_history, plain_values
 
 
 def refusing(function: Any, name: str, way_out: str) -> Any:
-    """Return NumPy's function on the arrays of tensors without history; its result stays NumPy's.
+    """Wrap a NumPy function so that it accepts tensors without history; its result is NumPy's.
 
     Raises:
-        UnsupportedFunctionError: by the function, for a tensor that has a history.
+        UnsupportedFunctionError: when called with a tensor that has a history.
     """
     if not callable(function) or isinstance(function, type | types.ModuleType):
         return function

@@ -1,7 +1,7 @@
-"""The array API standard (2024.12): its names, keywords and namespaces, beside NumPy's, in `viewgrad` itself.
+"""The array API standard (2024.12): its names, keywords and namespaces in addition to NumPy's, in `viewgrad` itself.
 
-See https://data-apis.org/array-api/2024.12 for what each name means. If the standard and NumPy name one operator
-differently, both names are the same function here.
+See https://data-apis.org/array-api/2024.12 for the meaning of each name. If the standard and NumPy have different names
+for an operator, both names refer to the same function here.
 """
 
 from .dtypes import DTYPES

@@ -1,4 +1,4 @@
-"""The dtypes of the standard, its constants, and the functions that reason about dtypes."""
+"""The dtypes of the standard, its constants, and functions that inspect dtypes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNSIGNED: Final = ("uint8", "uint16", "uint32", "uint64")
 REAL: Final = ("float32", "float64")
 COMPLEX: Final = ("complex64", "complex128")
 
-# The standard's kinds of dtypes, each with the names of its members.
+# The kinds of dtypes in the standard, each with the names of its members.
 KINDS: Final[dict[str, tuple[str, ...]]] = {
     "bool": ("bool",),
     "signed integer": SIGNED,
@@ -136,7 +136,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Return whether a dtype can be converted to another by the promotion rules.
+    """Return whether the promotion rules allow converting a dtype to another.
 
     Arguments:
         from_: a dtype or a tensor.

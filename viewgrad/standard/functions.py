@@ -1,6 +1,6 @@
 """Functions of the array API standard whose names or keywords differ from NumPy's.
 
-The file is long because each public function has its docstring with an example beside it.
+The file is long because each public function has its docstring with an example.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..views.view_ops import reshape as view_or_copy
 from .dtypes import CONSTANTS, DTYPES, can_cast, finfo, iinfo, isdtype, result_type
 from .inspection import API_VERSION, NamespaceInfo
 
-# The standard's name of an operator, and the name of its row.
+# The standard's name of an operator, and its name in the table.
 ALIASES: Final = {
     "acos": "arccos",
     "acosh": "arccosh",
@@ -52,14 +52,14 @@ row_searchsorted, row_take, row_unique_all = (
 
 
 class UniqueCounts(NamedTuple):
-    """The distinct values of a tensor, and how often each occurs."""
+    """The distinct values of a tensor and their counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """The distinct values of a tensor, and for each element which of them it is."""
+    """The distinct values of a tensor, and for each element the index of its value among them."""
 
     values: Tensor
     inverse_indices: Tensor
@@ -182,7 +182,7 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 
     Arguments:
         x: a tensor.
-        axes: for each dimension of the view, the corresponding dimension of `x`.
+        axes: the dimension of `x` for each dimension of the view.
 
     Example:
         >>> import viewgrad as vg
@@ -246,7 +246,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along one axis, as views.
+    """Return the slices along one axis as views.
 
     Example:
         >>> import viewgrad as vg
@@ -271,19 +271,19 @@ def _only_axis(x: Tensor, axis: int | None, name: str) -> int:
 
 
 def _accumulating_dtype(x: Tensor, dtype: Any) -> Any:
-    """Return the dtype in which a sum of `x` is taken: integers smaller than the default one are widened."""
+    """Return the dtype in which `x` is summed: integers smaller than the default integer are widened."""
     if dtype is None and x.dtype.kind in "biu" and x.dtype.itemsize < np.dtype(np.intp).itemsize:
         return np.uintp if x.dtype.kind == "u" else np.intp
     return dtype
 
 
 def _running(run: Any, start: int, name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
-    """Return the running sums or products along one axis, preceded by `start` if requested."""
+    """Return the cumulative sums or products along one axis, preceded by `start` if requested."""
     x = as_operand(x)
     axis = _only_axis(x, axis, name)
     dtype = _accumulating_dtype(x, dtype)
     result: Tensor = run(x if dtype is None else x.astype(dtype), axis)
-    if dtype is not None and result.dtype != dtype:  # NumPy sums small integers up in larger ones
+    if dtype is not None and result.dtype != dtype:  # NumPy accumulates small integers in larger ones
         result = result.astype(dtype)
     return _with_start(result, start, axis) if include_initial else result
 
@@ -328,7 +328,7 @@ def cumulative_prod(
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Convert a tensor to another dtype; differentiable if that is a floating-point or complex dtype.
+    """Convert a tensor to another dtype; differentiable for floating-point and complex dtypes.
 
     Arguments:
         x: a tensor.
@@ -346,7 +346,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Return the differences of neighbours along a dimension, taken `n` times.
+    """Return the `n`-th differences of neighbouring elements along a dimension.
 
     Arguments:
         x: a tensor.
@@ -366,7 +366,8 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
 
 
 def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> Tensor:
-    """Return a tensor with the same elements in row-major order and another shape: a view if possible, else a copy.
+    """Return a tensor with the same elements in row-major order and another shape: a view if possible, otherwise a
+    copy.
 
     Arguments:
         x: a tensor.

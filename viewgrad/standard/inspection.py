@@ -56,7 +56,7 @@ class NamespaceInfo:
 
 
 def install(namespace: ModuleType) -> None:
-    """Make `namespace` the namespace that tensors name as their own."""
+    """Set the namespace that tensors report as their own."""
 
     def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in KNOWN:

@@ -72,7 +72,9 @@ class SlogdetResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """The left singular vectors, the singular values in descending order, and the right singular vectors, adjoint."""
+    """The left singular vectors, the singular values in descending order, and the adjoint of the right singular
+    vectors.
+    """
 
     U: Tensor
     S: Tensor
@@ -110,7 +112,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
-    """Return the signs and the logarithms of the absolute values of determinants.
+    """Return the signs of determinants, and the logarithms of their absolute values.
 
     Example:
         >>> import viewgrad as vg
@@ -136,11 +138,11 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def solve(x1: Any, x2: Any, /) -> Any:
-    """Return the solutions of systems of linear equations.
+    """Solve systems of linear equations.
 
     Arguments:
         x1: square matrices, in the last two dimensions.
-        x2: a vector, if it has one dimension, or matrices of right sides.
+        x2: a vector, if it has one dimension, or matrices of right-hand sides.
 
     Example:
         >>> import viewgrad as vg

@@ -14,7 +14,7 @@ from ..operators.numpy_api.dispatch import numpy_parameters
 from ..operators.numpy_api.public import FROM_NUMPY, public
 from ..operators.numpy_api.universal import ufunc
 
-# Names that mean something else in `viewgrad` than in NumPy, with the reasons.
+# Names with different meanings in `viewgrad` and NumPy, and the reasons.
 TWO_MEANINGS: Final = {
     "load": "reads what `viewgrad.save` wrote",
     "save": "writes trees of tensors, with what they require, and NumPy's writes one array",
@@ -26,12 +26,12 @@ TWO_MEANINGS: Final = {
 CODE: Final = re.compile(r"^ +(?:of )?\w+(?=:)|`[^`\n]*`", re.MULTILINE)
 WORD: Final = re.compile(r"\w+")
 
-# The functions that both have, and the library's own functions of these names, by NumPy's functions.
+# The shared functions, and the library's own functions of the same names, by NumPy function.
 OWN: Final[dict[Any, tuple[str, Any]]] = {}
 
 
 def declare_common(own: Mapping[str, Any]) -> frozenset[str]:
-    """Register the library's own functions with NumPy's names, and return the names.
+    """Register the library's own functions under NumPy's names, and return the names.
 
     Arguments:
         own: the functions, among other objects, by their public names.
@@ -47,9 +47,9 @@ def declare_common(own: Mapping[str, Any]) -> frozenset[str]:
 
 
 def common_function(function: Any) -> Any:
-    """Return the function that `viewgrad` and `viewgrad.numpy` have for a function of NumPy; None if there is none.
+    """Return the function shared by `viewgrad` and `viewgrad.numpy` for a NumPy function, or None if there is none.
 
-    It is created on first access: creating all of them would make the import 10 % slower.
+    It is created on first access, since creating all of them would make the import 10 % slower.
     """
     if not isinstance(function, FROM_NUMPY) or function not in OWN:
         return None
@@ -62,7 +62,7 @@ def common_function(function: Any) -> Any:
 
 
 def _described(own: Callable[..., Any], function: Callable[..., Any]) -> str | None:
-    """Return the docstring of the library's function, with NumPy's names of the arguments."""
+    """Return the docstring of the library's function with NumPy's argument names."""
     doc, theirs = own.__doc__, numpy_parameters(function)
     if doc is None or theirs is None:
         return doc

@@ -23,7 +23,7 @@ MADE = {"stride_tricks": stride_tricks, "scimath": scimath}
 FROM_NUMPY = frozenset(set(__all__) - MADE.keys())
 
 globals().update(filled(np.lib, MADE, FROM_NUMPY, {}))
-# Modules that stay NumPy's can be imported from here as well; not each of them is in each version.
+# Modules that remain NumPy's can be imported from here as well; not every NumPy version has all of them.
 for _name in ("array_utils", "format", "introspect", "mixins", "npyio", "recfunctions"):
     if importlib.util.find_spec(f"numpy.lib.{_name}") is not None:
         _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"numpy.lib.{_name}")

@@ -22,7 +22,7 @@ def as_strided(
     x: Any, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None, subok: bool = False,
     writeable: bool = True,
 ) -> Any:  # fmt: skip
-    """Return a window on the memory of `x` by lengths and strides, these in bytes, as NumPy counts them."""
+    """Return a window on the memory of `x` with given lengths and strides, which are in bytes as in NumPy."""
     tensor = as_operand(x)
     size = tensor.itemsize
     steps = tensor.strides if strides is None else tuple(strides)
