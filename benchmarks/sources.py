@@ -33,7 +33,7 @@ from benchmarks.source_programs import PROGRAMS, SHOWN
 
 __all__ = ["Row", "measure", "table"]
 
-ENGINES: Final = ("source", "record", "njit forward", "C", "JAX", "JAX, rewritten", "Warp", "Taichi", "CasADi")
+ENGINES: Final = ("source", "trace", "njit forward", "C", "JAX", "JAX, rewritten", "Warp", "Taichi", "CasADi")
 MODULES: Final = {"JAX": "jax", "JAX, rewritten": "jax", "Warp": "warp", "Taichi": "taichi", "CasADi": "casadi"}
 TRACED: Final = ("holt-winters", "overwritten", "heat", "thomas", "jacobi-1d", "jacobi-2d")  # traces of some seconds
 APART: Final = ("Warp", "Taichi", "CasADi")  # each program in a process of its own
@@ -111,10 +111,10 @@ def made(name: str, engine: str, arguments: Sequence[Array]) -> Both | None:
         ModuleNotFoundError: if the engine is not installed.
     """
     function = PROGRAMS[name][0]
-    if engine in ("source", "record"):
-        if engine == "record" and name not in TRACED:
+    if engine in ("source", "trace"):
+        if engine == "trace" and name not in TRACED:
             return None
-        return _ours(function, len(arguments), engine == "record")
+        return _ours(function, len(arguments), engine == "trace")
     if engine == "njit forward":
         compiled = importlib.import_module("numba").njit(error_model="numpy")(function)
         return lambda *given: (compiled(*given), ())
@@ -213,7 +213,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 COLUMNS: Final = {
-    "first use, s": ("source", "first"), "source": ("source", "run"), "record": ("record", "run"),
+    "first use, s": ("source", "first"), "source": ("source", "run"), "trace": ("trace", "run"),
     "`njit`, forward only": ("njit forward", "run"), "C by hand": ("C", "run"),
     "JAX, first use, s": ("JAX", "first"), "JAX": ("JAX", "run"), "JAX, rewritten": ("JAX, rewritten", "run"),
 }  # fmt: skip
@@ -312,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("", *tables(rows), sep="\n\n")
     if options.write:
         write(options.write, tables(rows))
-    return 1 if any(row.is_right is False and row.engine in ("source", "record") for row in rows) else 0
+    return 1 if any(row.is_right is False and row.engine in ("source", "trace") for row in rows) else 0
 
 
 if __name__ == "__main__":

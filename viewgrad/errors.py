@@ -196,7 +196,7 @@ class CompiledMismatchError(AutogradError):
         ...     rate_of_it = 1.0
         >>> name = ["rate", "of", "it"]
         >>> scaled = vg.compile(lambda x: x * inspect.getattr_static(Settings, "_".join(name)), executor="python")
-        >>> loss = scaled(x)                             # recorded
+        >>> loss = scaled(x)                             # traced
         >>> Settings.rate_of_it = 2.0
         >>> scaled(x)                                    # compared
         Traceback (most recent call last):
@@ -344,7 +344,7 @@ class InterruptedWriteError(AutogradError):
         >>> y = vg.Tensor(np.float32([0.0, 40.0]), requires_grad=True) * 1.0
         >>> try:
         ...     with np.errstate(all="raise"):
-        ...         y.log_()                             # fails at the first element, in the midst of the write
+        ...         y.log_()                             # fails at the first element, during the write
         ... except FloatingPointError:
         ...     pass
         >>> y.sum().backward()
@@ -367,7 +367,7 @@ class ConcurrentWriteError(AutogradError):
         >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
         >>> import sys
         >>> y = x.clone()
-        >>> def meanwhile(frame, event, argument):       # plays the role of another thread
+        >>> def meanwhile(frame, event, argument):       # stands for another thread
         ...     if frame.f_code.co_name == "begin_write":
         ...         sys.settrace(None)
         ...         y.mul_(2.0)
@@ -809,7 +809,7 @@ class DetachedConversionError(AutogradError):
     like `float(x)`.
 
     - Write to a tensor instead: create it with `zeros()`, `empty()` or `array()` of `viewgrad.numpy`. In an unmodified
-      NumPy function, write to a `copy()` of an array that was made outside of it.
+      NumPy function, write to a `copy()` of an array that was created outside it.
     - Use the function of `viewgrad.numpy`, `viewgrad.math` or `viewgrad.scipy`, or compute with the tensor itself.
     - If no gradient is needed, detach explicitly: `float(x.detach())`.
 
@@ -878,9 +878,9 @@ class NotCompiledWarning(Documented, UserWarning):
         >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
         >>> import warnings
         >>> warnings.simplefilter("error")
-        >>> steered = vg.compile(lambda x: x.sum() * x.detach()[0].item(), executor="python")
+        >>> scaled = vg.compile(lambda x: x.sum() * x.detach()[0].item(), executor="python")
         >>> for i in range(30):
-        ...     loss = steered(vg.Tensor([float(i), 2.0], requires_grad=True))
+        ...     loss = scaled(vg.Tensor([float(i), 2.0], requires_grad=True))
         Traceback (most recent call last):
             ...
         viewgrad.errors.NotCompiledWarning: <lambda> runs eagerly for 32 calls: a value that control flow ...

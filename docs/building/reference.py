@@ -44,6 +44,7 @@ class Namespace:
     as_table: bool = False
 
 
+# Without viewgrad.interop, which needs the other libraries: docs/guides/beside-other-libraries.md describes it.
 NAMESPACES = (
     Namespace("viewgrad", "viewgrad", "viewgrad"),
     Namespace("viewgrad.autograd", "autograd", "viewgrad.autograd"),
@@ -66,11 +67,17 @@ NAMESPACES = (
     Namespace("viewgrad.numpy.fft", "numpy_fft", "viewgrad.numpy.fft", as_table=True),
     Namespace("viewgrad.numpy.random", "numpy_random", "viewgrad.numpy.random", as_table=True),
     Namespace("viewgrad.math", "math", "viewgrad.math", as_table=True),
+    Namespace("viewgrad.torch_names", "torch_names", "viewgrad.torch_names", as_table=True),
     *(
-        Namespace(f"viewgrad.scipy.{name}", f"scipy_{name}", f"viewgrad.scipy.{name}", as_table=True)
-        for name in ("fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "special", "stats")
+        Namespace(f"viewgrad.{name}", name.replace(".", "_"), f"viewgrad.{name}", as_table=True)
+        for name in (
+            "numpy.emath", "numpy.ma", "numpy.polynomial", "scipy.constants", "scipy.fft", "scipy.fftpack",
+            "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize",
+            "scipy.optimize.elementwise", "scipy.signal", "scipy.sparse", "scipy.sparse.linalg", "scipy.spatial",
+            "scipy.spatial.distance", "scipy.spatial.transform", "scipy.special", "scipy.stats",
+        )
     ),
-)
+)  # fmt: skip
 # Values, which have no docstring.
 CONSTANTS = {
     "newaxis": "An alias of None, which inserts a dimension of length one when used as an index.",
@@ -82,6 +89,8 @@ CONSTANTS = {
     "euler_gamma": "Euler's constant.",
     "little_endian": "True if the byte order of the machine is little-endian.",
     "__array_api_version__": "The supported version of the array API standard.",
+    "masked": "The masked element of an array.",
+    "masked_singleton": "An alias of `masked`.",
     "OPERATORS": "All operators by name: see [the operators](operators/index.md).",
     "FEATURES": "The features that `check_feature` can enable, by name.",
     "PROPERTIES": "The properties that `check_operator` checks, by name.",

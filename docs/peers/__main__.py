@@ -1,9 +1,9 @@
-"""Runs the programs of this folder in every library that is installed, and puts what came back into docs/comparison.md.
+"""Runs the programs of this folder in every installed library, and writes the results into docs/comparison.md.
 
     python -m pip install -e ".[bench]"
     python docs/peers
 
-What came back is kept in results.json, with the versions; a library that is not installed keeps its last result there.
+The results are kept in results.json, with the versions; a library that is not installed keeps its last result there.
 The tables of comparison.md are made from that file.
 """
 
@@ -25,9 +25,9 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
 COMPARISON = HERE.parent / "comparison.md"
 TABLE = re.compile(r"<!-- peers: (?P<key>\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
-# Where a gradient differs because it means something else.
-MEANT = {("write_to_input", "MyGrad"): "the gradient by the value that x has after the write"}
-# Where an error is what viewgrad answers, too.
+# Gradients that differ because they are defined differently.
+MEANT = {("write_to_input", "MyGrad"): "the gradient with respect to the value of x after the write"}
+# Programs for which viewgrad raises an error, too.
 REFUSED_HERE = {
     "anomaly",
     "copying",
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def load() -> dict[str, Any]:
-    """The results of the last run."""
+    """Return the results of the last run."""
     if not RESULTS.exists():
         return {"versions": {}, "outcomes": {}}
     loaded: dict[str, Any] = json.loads(RESULTS.read_text())
@@ -78,7 +78,7 @@ def load() -> dict[str, Any]:
 
 
 def outcome(library: Library, reference: Library, key: str) -> str:
-    """What came back from a program, held against what NumPy computes and against finite differences."""
+    """Run a program, and compare its value with NumPy's and its gradient with finite differences."""
     program, inputs = PROGRAMS[key]
     try:
         expected, expected_gradients = reference.value_and_gradients(program, inputs)
@@ -103,7 +103,7 @@ def outcome(library: Library, reference: Library, key: str) -> str:
 
 
 def feature_outcome(feature: dict[str, Any], library: Library) -> str:
-    """What came back from a feature's own program for the library, or why there is none."""
+    """Return the result of the library's own program for a feature, or the reason why there is none."""
     entry = feature.get(library.name)
     if entry is None:
         return "no such feature"
@@ -118,7 +118,7 @@ def feature_outcome(feature: dict[str, Any], library: Library) -> str:
 
 
 def error_text(error: Exception) -> str:
-    """An error in one line of bearable length."""
+    """Return the class and message of an error, shortened to one line."""
     text = " ".join(str(error).split())
     if len(text) > 160:
         text = text[:160].rsplit(" ", 1)[0] + " ..."
@@ -126,12 +126,12 @@ def error_text(error: Exception) -> str:
 
 
 def number(value: Any) -> str:
-    """A number as short as it is readable."""
+    """Return a number with four digits."""
     return f"{complex(np.asarray(value)):.4g}" if np.iscomplexobj(value) else f"{float(np.asarray(value)):.4g}"
 
 
 def array(value: Any) -> str:
-    """An array in one line."""
+    """Return an array as text in one line."""
     return " ".join(np.array2string(np.round(np.asarray(value), 4) + 0.0, separator=", ").split())
 
 
@@ -139,14 +139,14 @@ def array(value: Any) -> str:
 
 
 def with_tables(text: str, results: dict[str, Any]) -> str:
-    """The page with its tables made anew."""
+    """Return the page with its tables replaced."""
     text = TABLE.sub(lambda match: table(match["key"], results), text)
     return SUMMARY.sub(lambda _: summary(text, results), text)
 
 
 def table(key: str, results: dict[str, Any]) -> str:
-    """What the peers do with one program."""
-    rows = [f"<!-- peers: {key} -->", "| library | what comes back |", "|---|---|"]
+    """Return the table of the results of one program."""
+    rows = [f"<!-- peers: {key} -->", "| library | result |", "|---|---|"]
     for kind in PEERS:
         found = results["outcomes"].get(key, {}).get(kind.name, "not tried")
         rows.append(f"| {kind.name} {results['versions'].get(kind.name, '')} | {escaped(found)} |")
@@ -154,7 +154,7 @@ def table(key: str, results: dict[str, Any]) -> str:
 
 
 def summary(text: str, results: dict[str, Any]) -> str:
-    """One row for each section that has a program for the peers."""
+    """Return the summary, with one row for each section that has a program."""
     versions = " | ".join(f"{kind.name} {results['versions'].get(kind.name, '')}" for kind in PEERS)
     rows = ["<!-- summary -->", f"| behaviour | viewgrad | {versions} |", "|---|---|" + "---|" * len(PEERS)]
     title = ""
@@ -171,7 +171,7 @@ def summary(text: str, results: dict[str, Any]) -> str:
 
 
 def short(found: str) -> str:
-    """An outcome in two words."""
+    """Return a result in one or two words."""
     if found == "the gradient":
         return "yes"
     for start, word in (
@@ -189,12 +189,12 @@ def short(found: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that does not break out of a table cell."""
+    """Return text escaped for a table cell."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
 def anchor(title: str) -> str:
-    """The anchor of a heading."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 

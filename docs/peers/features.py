@@ -1,6 +1,6 @@
-"""Behaviours that are no program of arrays alone: for each library its own way of saying it, or why there is none.
+"""Behaviours that need code of their own for each library: that code, or the reason why there is none.
 
-An entry takes the library and returns what came back, in a few words; "yes" first where that is what viewgrad does.
+An entry takes the library and returns the result as text, which starts with "yes" if viewgrad does the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FEATURES: dict[str, dict[str, Any]] = {}
 
 
 def feature(key: str, *libraries: str, **absent: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register what a behaviour looks like in some libraries, and say why there is none in others."""
+    """Register the code of a behaviour for some libraries, and the reason why others do not have it."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         entries = FEATURES.setdefault(key, {})
@@ -33,13 +33,13 @@ def feature(key: str, *libraries: str, **absent: str) -> Callable[[Callable[...,
 
 
 def listed(array: Any) -> str:
-    """An array as nested lists of short numbers."""
+    """Return an array as nested lists of rounded numbers."""
     return str(np.round(np.asarray(array, float), 4).tolist())
 
 
 NO_WRITES = "no such feature: arrays cannot be written to"
-NO_GRAPH = "no such feature: there is no graph that a user holds"
-NO_TENSORS = "no such feature: gradients are of functions, not of tensors"
+NO_GRAPH = "no such feature: the graph is not accessible"
+NO_TENSORS = "no such feature: it differentiates functions, not tensors"
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def _(lib: Any) -> str:
     after = (base * base).sum()
     by_base = torch.autograd.grad(after, base, retain_graph=True)[0]
     by_row = torch.autograd.grad(after, row, retain_graph=True, allow_unused=True)[0]
-    return f"yes: by the base after the write {listed(by_base)}, by the view {by_row}"
+    return f"yes: with respect to the base after the write {listed(by_base)}, to the view {by_row}"
 
 
 @feature("gradient_by_intermediate", "MyGrad")
@@ -159,7 +159,10 @@ def _(lib: Any) -> str:
     row = base[0]
     row *= 3.0
     (base * base).sum().backward()
-    return f"by the base after the write {listed(base.grad)}, by the view the same window of it, {listed(row.grad)}"
+    return (
+        f"with respect to the base after the write {listed(base.grad)}, "
+        f"to the view the same window of it, {listed(row.grad)}"
+    )
 
 
 @feature("restricted_inputs", "PyTorch", autograd=NO_GRAPH, JAX=NO_GRAPH)
@@ -191,7 +194,7 @@ def _(lib: Any) -> str:
     (x * x).sum().backward()
     first = x.grad
     (x * x).sum().backward()
-    return f"gradients of several backward passes do not add up: first {listed(first)}, then {listed(x.grad)}"
+    return f"gradients of several backward passes are not accumulated: first {listed(first)}, then {listed(x.grad)}"
 
 
 @feature("retain_grad_after_write", "PyTorch", autograd=NO_TENSORS, JAX=NO_TENSORS)
@@ -443,7 +446,7 @@ def _(lib: Any) -> str:
     errors = _threads(work)
     if errors:
         return f"in a thread: {type(errors[0]).__name__}: {errors[0]}"
-    return f"gradients of several backward passes do not add up: {shared.grad[0]:g} instead of 160"
+    return f"gradients of several backward passes are not accumulated: {shared.grad[0]:g} instead of 160"
 
 
 @feature("inference_mode", "PyTorch", MyGrad="no such feature", autograd=NO_TENSORS, JAX=NO_TENSORS)

@@ -1,4 +1,4 @@
-"""The libraries that the programs are run by: each with its arrays, and its way to a gradient."""
+"""The libraries that are compared, each with its array functions and its way to compute gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Library:
-    """An array module under common names, and a way to a gradient.
+    """An array module under common names, and its way to compute gradients.
 
     `value_and_gradients(program, inputs)` returns the number that the program returns, and its gradient with respect
     to each input.
@@ -49,7 +49,7 @@ class Library:
 
 
 class NumPy(Library):
-    """The reference: what a program means, and its gradient found by finite differences."""
+    """The reference: values by NumPy, gradients by finite differences."""
 
     name = "NumPy"
     package = "numpy"
@@ -65,7 +65,7 @@ class NumPy(Library):
         return np.zeros(n, int)
 
     def detach(self, x: Any) -> Any:
-        return x.copy()  # not for use: what a write to a detached tensor means is not NumPy's to say
+        return x.copy()  # not used: NumPy has no detached tensors
 
     def share(self, array: Any) -> Any:
         return array

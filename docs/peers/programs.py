@@ -1,8 +1,8 @@
 """Programs that write to arrays, each written once and run by every library.
 
 A program takes a library (see libraries.py: an array module with a few names in common) and its inputs, and returns a
-number. What it means is what NumPy makes of it. `copy` gives a fresh array that depends on its argument, since some
-libraries forbid writing to an input.
+number. Its right value is NumPy's. `copy` returns a new array that depends on its argument, since some libraries
+forbid writing to an input.
 """
 
 from __future__ import annotations

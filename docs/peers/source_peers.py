@@ -108,7 +108,7 @@ def differences(f: Callable[..., Any], x: np.ndarray, step: float = 1e-6) -> np.
 
 
 def outcome(run: Callable[[], Any], expected: np.ndarray, tolerance: float = 1e-5) -> str:
-    """What came back, held against finite differences."""
+    """Run a program, and compare its gradient with finite differences."""
     try:
         found = np.asarray(run())
     except Exception as error:
