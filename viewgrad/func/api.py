@@ -14,7 +14,7 @@ from typing import Any, ParamSpec
 from ..adoption import adopted_callable
 from . import transforms
 from .arguments import Argnums, checked_argnums
-from .numpy_results import PLAIN, arrays_as_tensors, as_given, as_inputs, holds_tensors, partial_inputs
+from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors, partial_inputs
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -335,8 +335,8 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
             known = over_arrays(args)
             if known is not None:
                 return known
-        given = args if is_compiled else partial_inputs(args, numbers)
-        found = derivative(*given, **(arrays_as_tensors(kwargs) if kwargs else kwargs))
+        given, keywords = (args, kwargs) if is_compiled else partial_inputs(args, kwargs, numbers)
+        found = derivative(*given, **keywords)
         return found if holds_tensors((args, kwargs)) else as_given(found, ())
 
     return transformed

@@ -33,7 +33,7 @@ from ..views.scalar_nodes import ScalarOfOne, ScalarOfTwo
 from ..views.view_nodes import ElementBackward
 from .captured_state import RandomState, reachable
 from .compiled_calls import CompiledCalls
-from .tree import Structure, flatten, unflatten
+from .tree import Structure, flatten, map_distinct, unflatten
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -87,7 +87,7 @@ def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
         with ModeSwitch(off=PACK):
             call = _Call.of(function, structure, leaves)
             run = call.first_run(leaves)
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        tensors = _distinct_tensors(leaves)
         edges = (*map(current_edge, tensors), *call.captured)
         if all(edge is None for edge in edges):
             return unflatten(run.structure, [_detached(leaf) for leaf in run.leaves])
@@ -205,13 +205,24 @@ class _Run:
         return cls(leaves, structure, list(outputs.values()), captured, (len(nodes), digest))
 
 
+@attrs.frozen(eq=False)
+class _Place:
+    """The place of a tensor among the arguments of a call.
+
+    Arguments:
+        number: its number among the distinct tensors.
+    """
+
+    number: int
+
+
 @attrs.define(eq=False)
 class _Call:
     """A call that can be rerun.
 
     Attributes:
         function: the function.
-        structure, leaves: the structure and leaves of the arguments; None in place of each tensor.
+        structure, leaves: the structure and leaves of the arguments; a `_Place` in place of each tensor.
         random: the states of random number generators before the call.
         captured: the edges to histories of captured values.
         digest: see `_Run`.
@@ -233,12 +244,13 @@ class _Call:
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
         """Create the record of a call that is about to be made."""
-        kept = [None if isinstance(leaf, Tensor) else _copied(leaf) for leaf in leaves]
+        places = {id(tensor): _Place(number) for number, tensor in enumerate(_distinct_tensors(leaves))}
+        kept = map_distinct(lambda leaf: places.get(id(leaf)) or _copied(leaf), leaves)
         return cls(function, structure, kept, RandomState.of(function, unflatten(structure, leaves)))
 
     def first_run(self, leaves: Sequence[Any]) -> _Run:
         """Run the function on copies of the arguments, and check that it can be rerun."""
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        tensors = _distinct_tensors(leaves)
         known = [each for each in reachable(self.function) if isinstance(each, Tensor)]
         before = [(each._version, current_edge(each)) for each in known]
         transform, given = self._given(tensors, [current_edge(tensor) is not None for tensor in tensors])
@@ -296,18 +308,24 @@ class _Call:
     def _given(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Any]]:
         """Return copies of the argument leaves; copies of tensors that need a gradient are primals."""
         transform = Transform(kind=self.kind)
-        copies = iter([
+        copies = [
             transform.primal(tensor) if need else transform.copy(tensor.detach())
             for tensor, need in zip(tensors, needed)
-        ])  # fmt: skip
-        places = {number for number, leaf in enumerate(self.leaves) if leaf is None}
-        return transform, [next(copies) if n in places else _copied(leaf) for n, leaf in enumerate(self.leaves)]
+        ]  # fmt: skip
+        return transform, map_distinct(
+            lambda leaf: copies[leaf.number] if type(leaf) is _Place else _copied(leaf), self.leaves
+        )
 
     def _run(self, transform: Transform, given: Sequence[Any]) -> _Run:
         args, kwargs = unflatten(self.structure, given)
         with transform:
             result = self.function(*args, **kwargs)
         return _Run.of(result, transform)
+
+
+def _distinct_tensors(leaves: Iterable[Any]) -> list[Tensor]:
+    """Return the tensors among the leaves of the arguments, each once."""
+    return list({id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}.values())
 
 
 def _copied(leaf: Any) -> Any:

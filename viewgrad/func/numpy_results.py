@@ -10,8 +10,8 @@ import numpy as np
 from ..tensor.creation import from_numpy
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array
-from .tree import children_of, map_leaves
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, is_numeric_array
+from .tree import children_of, flatten, map_distinct, map_leaves, unflatten
 
 NUMBERS: Final = (float, complex, np.inexact)
 PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are not trees
@@ -38,24 +38,34 @@ def as_inputs(tree: Any) -> Any:
     return map_leaves(_as_input, tree)
 
 
-def partial_inputs(args: tuple[Any, ...], numbers: Collection[int]) -> tuple[Any, ...]:
-    """Return the arguments of a function that is differentiated with respect to some of them.
+def partial_inputs(
+    args: tuple[Any, ...], keywords: dict[str, Any], numbers: Collection[int]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments and keyword arguments of a function that is differentiated with respect to some of them.
 
     Numbers among the other arguments are unchanged, so that they do not determine dtypes: `0.5 * x` for a float32 `x`
     is float32.
 
     Arguments:
-        args: the arguments.
+        args, keywords: the arguments.
         numbers: the positions of those that are differentiated.
     """
     count = len(args)
     wanted = {number + count if number < 0 else number for number in numbers}
-    return tuple([as_inputs(arg) if number in wanted else arrays_as_tensors(arg) for number, arg in enumerate(args)])
+    if len(wanted) == count and not keywords:
+        return tuple(map(as_inputs, args)), keywords
+    others, keywords = arrays_as_tensors(
+        ([None if number in wanted else arg for number, arg in enumerate(args)], keywords)
+    )
+    return tuple([as_inputs(args[number]) if number in wanted else arg for number, arg in enumerate(others)]), keywords
 
 
 def arrays_as_tensors(tree: Any) -> Any:
-    """Return the arguments of a function with arrays of numbers as tensors."""
-    return map_leaves(lambda leaf: _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
+    """Return the arguments of a function with arrays of numbers as tensors, one for each array."""
+    leaves, structure = flatten(tree)
+    return unflatten(
+        structure, map_distinct(lambda leaf: _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf, leaves)
+    )
 
 
 def _as_input(leaf: Any) -> Any:
@@ -63,7 +73,7 @@ def _as_input(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, NUMBERS):
         return as_scalar(from_array(np.array(leaf)))
-    if type(leaf) is np.ndarray and leaf.dtype.kind in "biufc" and leaf.dtype.isnative:
+    if is_numeric_array(leaf):
         return from_numpy(leaf)
     return leaf
 

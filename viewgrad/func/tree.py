@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -89,6 +89,17 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """Return the tree with each leaf replaced by `function(leaf)`."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
+
+
+def map_distinct(function: Callable[[Any], Any], leaves: Iterable[Any]) -> list[Any]:
+    """Return `function(leaf)` for each leaf, called once for each object: one array passed twice remains one array."""
+    results: dict[int, Any] = {}
+    mapped = []
+    for leaf in leaves:
+        if id(leaf) not in results:
+            results[id(leaf)] = function(leaf)
+        mapped.append(results[id(leaf)])
+    return mapped
 
 
 def paths(structure: Structure) -> list[str]:

@@ -793,6 +793,11 @@ def plain_array(array: Array) -> Array:
     return array.view(ndarray)
 
 
+def is_numeric_array(value: Any) -> bool:
+    """Return whether a value is a plain NumPy array with a dtype and byte order that tensors support."""
+    return type(value) is ndarray and value.dtype.kind in "biufc" and value.dtype.isnative
+
+
 def _check_dtype(dtype: np.dtype[Any]) -> None:
     if dtype.kind not in "biufc":
         raise TypeError(f"a tensor holds bools, integers, floats or complex numbers, not {dtype}")

@@ -6,11 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...func.containers import Containers
-from ...func.tree import flatten
+from ...func.tree import flatten, map_distinct
 from ...tensor.creation import from_numpy
+from ...tensor.tensor import is_numeric_array
 
 
 class WithTensorArguments:
@@ -26,9 +25,9 @@ class WithTensorArguments:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         leaves, structure = flatten((args, keywords))
-        if not any(map(_is_of_numbers, leaves)):
+        if not any(map(is_numeric_array, leaves)):
             return self.function(*args, **keywords)
-        given = [from_numpy(leaf) if _is_of_numbers(leaf) else leaf for leaf in leaves]
+        given = map_distinct(lambda leaf: from_numpy(leaf) if is_numeric_array(leaf) else leaf, leaves)
         containers = Containers((args, keywords), structure, given)
         result = self.function(*containers.given[0], **containers.given[1])
         containers.give_back()
@@ -41,10 +40,6 @@ class WithTensorArguments:
 
     def __reduce__(self) -> Any:
         return over_arrays, (self.function,)
-
-
-def _is_of_numbers(leaf: Any) -> bool:
-    return type(leaf) is np.ndarray and leaf.dtype.kind in "biufc" and leaf.dtype.isnative
 
 
 def over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:

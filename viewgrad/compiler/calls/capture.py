@@ -13,7 +13,7 @@ from ...func.containers import Containers
 from ...func.tree import Structure, flatten
 from ...tensor.async_safety import in_own_context
 from ...tensor.creation import from_numpy
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, is_numeric_array
 from ...trace.attributes import Frozen
 from ...trace.graph import Graph, Node, Value
 from ...trace.raised import guard_exceptions
@@ -79,7 +79,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
         is_first: whether it was not traced before. A first run may change captured state, as by filling caches.
     """
     given = [
-        from_numpy(leaf) if isinstance(leaf, np.ndarray) and number not in call.static else leaf
+        from_numpy(leaf) if _is_input(leaf) and number not in call.static else leaf
         for number, leaf in enumerate(call.leaves)
     ]
     reason = _unsupported_arguments(given, call)
@@ -121,9 +121,17 @@ def opaque_arguments(structure: Structure) -> list[Any]:
     return [found for child in getattr(structure, "children", ()) for found in opaque_arguments(child)]
 
 
+def _is_input(leaf: Any) -> bool:
+    """Return whether an argument is an array that becomes an input of a program."""
+    return is_numeric_array(leaf.view(np.ndarray) if type(leaf) is np.memmap else leaf)
+
+
 def _unsupported_arguments(given: list[Any], call: Call) -> str | None:
     """Return why arguments cannot be traced."""
-    for leaf in given:
+    for number, leaf in enumerate(given):
+        if isinstance(leaf, np.ndarray) and number not in call.static:
+            kind = leaf.dtype if type(leaf) is np.ndarray else type(leaf).__name__
+            return f"an argument is an array of {kind}, which tensors do not support"
         if isinstance(leaf, Tensor):
             if type(leaf) is not Tensor:
                 return f"a {type(leaf).__name__} is not a plain tensor"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
 from ...tensor.escapes import has_tangent
-from ...tensor.tensor import Tensor, current_edge, from_array, from_new_array, is_scalar
+from ...tensor.tensor import Tensor, current_edge, from_array, from_new_array, is_numeric_array, is_scalar
 from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
@@ -90,7 +90,7 @@ def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
         given: the arguments of the function; what is one of them, or a window on another array, is shared with others.
     """
     if type(value) is np.ndarray:
-        if value.dtype.kind not in "biufc" or not value.dtype.isnative:
+        if not is_numeric_array(value):
             return value
         if value.base is None and not any(value is argument for argument in given):
             return from_new_array(value)
