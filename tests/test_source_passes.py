@@ -15,6 +15,7 @@ from viewgrad.compiler.source.definitions import Definitions
 from viewgrad.compiler.source.dependence import Access, has_solution, may_overwrite
 from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Set, Var, program_text, statements
 from viewgrad.compiler.source.jumps import eliminate_jumps
+from viewgrad.compiler.source.operation_count import count_operations
 from viewgrad.compiler.source.read import Reader
 from viewgrad.compiler.source.scalarize import scalarize
 from viewgrad.compiler.source.string_codes import encode_strings
@@ -721,3 +722,21 @@ def test_lists_in_lists_are_numbers_of_lists_on_a_heap():
     assert made == {"heap"}  # a heap of floats; lists of numbers are stored in place
     writes = [stmt.value for stmt in statements(source.body) if isinstance(stmt, Set) and stmt.base.name == "items"]
     assert len(writes) == 3 and all(value.kind == INT for value in writes)  # a row is appended, two are swapped
+
+
+def pairwise(x, n):
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(i):
+            total += (x[i] - x[j]) ** 2
+    for _ in range(n):
+        total += np.sum(np.exp(x))
+    return total
+
+
+@pytest.mark.parametrize("length, n", [(10, 0), (40, 3), (2000, 0), (20, 500)])
+def test_operations_are_counted_from_shapes_and_bounds(length, n):
+    source = read(pairwise, np.ones(3), 2)
+    counted = count_operations(source.body, [each.name for each in source.inputs], [np.ones(length), n])
+    exact = length * (length - 1) / 2 * 3 + n * (2 * length + 1)
+    assert 0.5 * exact <= counted <= 2 * exact + 10

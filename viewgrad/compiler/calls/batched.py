@@ -28,12 +28,11 @@ from ..runtime import CompiledProgram, Run
 from .arguments import Arguments, is_found_by_name, leaves_of, owners
 from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
-from .parts import PARTS, by_parts
+from .parts import LONG, PARTS, by_parts
 
 Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
-LONG: Final = 400_000  # the least number of elements for which threads pay
 
 
 @attrs.frozen(eq=False)

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 PARTS: Final = 16  # the most parts into which a batch is split
+LONG: Final = 400_000  # the least number of elements that an example computes for which threads pay
 
 
 def by_parts(work: Callable[[int, int, int], None], count: int, is_parallel: bool) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,11 +15,11 @@ from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from ..calls.parts import PARTS, by_parts
+from ..calls.parts import LONG, PARTS, by_parts
 from .build import Program
+from .operation_count import count_operations
 from .values import RecordValue, Static, TupleValue
 
-LONG: Final = 0.0005  # CPU seconds that an example takes at least if parts are run on all cores
 Array = np.ndarray[Any, Any]
 
 
@@ -67,7 +66,9 @@ class SourceExamples:
         values = [each.path.now(given) for each in inputs]
         places = frozenset(n for n, each in enumerate(inputs) if each.path.is_argument and id(values[n]) in batched)
         arrays = [_contiguous(values[n]) if n in places else array for n, array in enumerate(self.arrays)]
-        run = _Run(self.program, arrays, places, self.tapes, self.is_native)
+        names = [each.name for each in inputs]
+        is_parallel = self.is_native and count_operations(self.program.source.body, names, self.arrays) >= LONG
+        run = _Run(self.program, arrays, places, self.tapes, is_parallel)
         try:
             columns, pullbacks = run.forward(count - start)
         except Exception as error:
@@ -121,25 +122,24 @@ def _replay_for(
 
 
 class _Run:
-    """Runs a program for each example, on all cores if that takes long.
+    """Runs a program for each example.
 
     Arguments:
         program: the program.
         arrays: its inputs.
         batched: the inputs with a leading axis.
         tapes: runs programs.
-        is_native: whether kernels release the interpreter's lock.
+        is_parallel: whether examples are run on all cores.
     """
 
     def __init__(
-        self, program: Program, arrays: list[Any], batched: frozenset[int], tapes: Any, is_native: bool
+        self, program: Program, arrays: list[Any], batched: frozenset[int], tapes: Any, is_parallel: bool
     ) -> None:
         self.program = program
         self.arrays = arrays
         self.batched = batched
         self.tapes = tapes
-        self.is_native = is_native
-        self.is_parallel = False
+        self.is_parallel = is_parallel
 
     def example(self, at: int) -> list[Any]:
         """Return the inputs for an example."""
@@ -154,13 +154,11 @@ class _Run:
 
     def forward(self, count: int) -> tuple[list[Array], list[Any] | None]:
         """Return the results with a leading axis, and each example's pullback function; None if there is none."""
-        begin = time.thread_time()
         inputs = self.example(0) if count else [
             np.zeros(array.shape[1:], array.dtype)[()] if n in self.batched else array
             for n, array in enumerate(self.arrays)
         ]
         first, pullback = self.run_example(inputs)
-        self.is_parallel = self.is_native and time.thread_time() - begin > LONG
         columns = [np.empty((count, *each.shape), each.dtype) for each in first]
         pullbacks: list[Any] = [None] * count
 
@@ -246,7 +244,7 @@ class SourceExamplesBackward(Node):
         )
         pullbacks, self.pullbacks = self.pullbacks, None
         if not is_unchanged:
-            run = _Run(run.program, now, run.batched, run.tapes, run.is_native)
+            run = _Run(run.program, now, run.batched, run.tapes, run.is_parallel)
             pullbacks = None
         try:
             found = run.gradients(pullbacks, seeds, count)
