@@ -176,6 +176,31 @@ def test_hvp_matches_the_function(case, executor):
     assert_by_source(c, 1)
 
 
+def powers(p):
+    total = 0.0
+    for i in range(len(p) - 1):
+        total += p[i] ** p[i + 1]
+    return total
+
+
+def of_pairs(p):
+    total = 0.0
+    for i in range(len(p) - 1):
+        total += np.logaddexp(p[i], p[i + 1]) + np.arctan2(p[i], p[i + 1]) * np.hypot(p[i], p[i + 1])
+    return total
+
+
+@pytest.mark.parametrize("f, point", [
+    (powers, (2.0, 0.0)), (powers, (0.0, 2.0)), (powers, (0.0, 3.0)), (powers, (0.5, 1.0, 2.5)),
+    (of_pairs, (1.0, -0.5, 2.0)), (of_pairs, (1.0, -800.0)), (of_pairs, (1e-180, 1e-180)), (of_pairs, (0.0, 2.0)),
+])  # fmt: skip
+def test_hessians_of_binary_operators_come_from_their_rows(f, point):
+    c = vg.compile(f, executor="python", specialize=False, check=False)
+    with onp.errstate(all="ignore"):
+        assert_same(vg.func.hessian(c)(onp.array(point)), vg.func.hessian(f)(onp.array(point)), 1e-12)
+    assert_by_source(c, 1)
+
+
 SECOND = [case for case in CASES if name_of(case) not in ("of_records", "gathered")]
 
 

@@ -178,7 +178,7 @@ class _ScalarForm(ast.NodeTransformer):
             raise UnknownFormError
         name = node.func.id
         if name in COMPILED_FORMS:
-            return self.visit(expanded(name, node.args))
+            return self.visit(expanded(name, node.args, COMPILED_FORMS[name]))
         arguments = [self.visit(argument) for argument in node.args]
         if name in OF_NUMBERS:
             return OF_NUMBERS[name](*arguments)
@@ -190,17 +190,17 @@ class _ScalarForm(ast.NodeTransformer):
         return ast.Call(ast.Name(name, ast.Load()), arguments, [])
 
 
-def expanded(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
-    """Return the compiled form of a function of formulas, with arguments in place of its parameters."""
-    parameters, tree = _compiled_form(name)
+def expanded(name: str, arguments: Sequence[ast.expr], form: str) -> ast.expr:
+    """Return an expression of a function of formulas, with arguments in place of its parameters."""
+    parameters, tree = _parsed_form(name, form)
     return copied(Renamed(dict(zip(parameters, arguments, strict=True))).visit(copied(tree)))
 
 
 @functools.cache
-def _compiled_form(name: str) -> tuple[tuple[str, ...], ast.expr]:
-    """Return the parameters of a function of formulas, and its parsed expression."""
+def _parsed_form(name: str, form: str) -> tuple[tuple[str, ...], ast.expr]:
+    """Return the parameters of a function of formulas, and a parsed expression of it."""
     code = getattr(ARRAY_FUNCTIONS, name).__code__
-    return code.co_varnames[: code.co_argcount], ast.parse(COMPILED_FORMS[name], mode="eval").body
+    return code.co_varnames[: code.co_argcount], ast.parse(form, mode="eval").body
 
 
 CONSTANTS: Final = ("inf", "nan")

@@ -185,7 +185,7 @@ def tie_hit(a: float, extremum: float) -> float:
 
 def over_square(a: float, b: float) -> float:
     length = nonzero_or_one(math.hypot(a, b))
-    return a / length / length
+    return 0.0 if length == math.inf else a / length / length
 
 
 def power_slope(base: float, exponent: float) -> float:

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ...operators.define import OPERATORS
+from ...operators.language.namespace import DIFFERENTIABLE_FORMS
+from ..scalar_rules import CONSTANTS, expanded
 from .ir import Const, Lazy, Op
 from .library import BINARY_OPERATORS, COMPARISONS, ROWS
 from .scalar_forms import scalar_gradient
-from .value_types import BOOL, FLOAT, Arr, Num
+from .value_types import BOOL, BY_PYTHON, FLOAT, Arr, Num
 from .values import NotSupported
 
-# Where the derivative of a row uses a function that is not a row itself.
-PLAIN: Final = {
-    ("pow", 0): "flowing({grad} * ({1} * {0} ** ({1} - 1.0)), {grad})",
-    ("pow", 1): "0.0 if {0} == 0.0 else {grad} * ({result} * log({0}))",
-    ("logaddexp", 0): "flowing({grad} * exp({0} - {result}), {grad})",
-    ("logaddexp", 1): "flowing({grad} * exp({1} - {result}), {grad})",
-    ("arctan2", 0): "flowing({grad} * ({1} / ({0} * {0} + {1} * {1})), {grad})",
-    ("arctan2", 1): "flowing(-{grad} * ({0} / ({0} * {0} + {1} * {1})), {grad})",
-    ("hypot", 0): "flowing({grad} * ({0} / {result}), {grad})",
-    ("hypot", 1): "flowing({grad} * ({1} / {result}), {grad})",
-}
 
 class PartialDerivative:
     """The derivative of an operator along one operand.
@@ -61,7 +53,7 @@ def partial_derivative(name: str, number: int) -> PartialDerivative | None:
     Raises:
         NotSupported: if it has none that is made of operators.
     """
-    text = PLAIN.get((name, number)) or scalar_gradient(name, number)
+    text = scalar_gradient(name, number)
     if text is None:
         raise NotSupported(f"the derivative of {name} is not made of elementwise operators")
     return PartialDerivative(text) if text and text != "0.0" else None
@@ -81,7 +73,7 @@ class _Expression:
 
     def of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Name):
-            return self.names[node.id]
+            return Const(getattr(math, node.id), FLOAT) if node.id in CONSTANTS else self.names[node.id]
         if isinstance(node, ast.Constant):
             return Const(float(node.value), FLOAT)  # type: ignore[arg-type]
         if isinstance(node, ast.UnaryOp):
@@ -97,7 +89,7 @@ class _Expression:
                 return self.either("logical_and" if isinstance(node.op, ast.BitAnd) else "logical_or", left, right)
             return self.binary(BINARY_OPERATORS[type(node.op)], left, right)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            return self.op(COMPARISONS[type(node.ops[0])], (self.of(node.left), self.of(node.comparators[0])), "?")
+            return self.compared(COMPARISONS[type(node.ops[0])], self.of(node.left), self.of(node.comparators[0]))
         if isinstance(node, ast.BoolOp):
             name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
             return functools.reduce(lambda a, b: self.either(name, a, b), [self.of(each) for each in node.values])
@@ -107,9 +99,16 @@ class _Expression:
             args = tuple([self.of(each) for each in node.args])
             if node.func.id == "flowing":
                 return Op("flowing", args, args[0].kind)
+            if node.func.id in DIFFERENTIABLE_FORMS:
+                return self.of(expanded(node.func.id, node.args, DIFFERENTIABLE_FORMS[node.func.id]))
             if node.func.id in ROWS and node.func.id in OPERATORS:
                 return self.op(node.func.id, args)
         raise NotSupported(f"the derivative {ast.unparse(node)} is not made of elementwise operators")
+
+    def compared(self, name: str, left: Any, right: Any) -> Any:
+        if isinstance(left, Const) and isinstance(right, Const):
+            return Const(BY_PYTHON[name](left.value, right.value), BOOL)
+        return self.op(name, (left, right), "?")
 
     def op(self, name: str, args: Any, dtype: str = "d") -> Any:
         if name == "logical_not" and isinstance(args[0].kind, Num):
@@ -125,11 +124,15 @@ class _Expression:
         return self.op(name, (left, right))
 
     def either(self, name: str, left: Any, right: Any) -> Any:
+        if isinstance(left, Const):
+            return left if left.value == (name == "logical_or") else right
         if isinstance(left.kind, Num) and isinstance(right.kind, Num):
             return Lazy(name.removeprefix("logical_"), (left, right), BOOL)
         return self.op(name, (left, right), "?")
 
     def chosen(self, test: Any, then: Any, other: Any) -> Any:
+        if isinstance(test, Const):
+            return then if test.value else other
         if all(isinstance(each.kind, Num) for each in (test, then, other)):
             return Lazy("if", (test, then, other), FLOAT)
         return self.op("where", (test, then, other))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..define import row
-from ..language.namespace import compiled_as, formula_function, set_meaning
+from ..language.namespace import compiled_as, formula_function, made_of_operators, set_meaning
 from ..language.spec import InPlace, Kernel, Operator
 from ..lazy_imports import LazyFunction
 from .helpers import conjugated, filled, flowing, nonzero_or_one
@@ -367,6 +367,7 @@ def sign_gradient(grad: Any, value: Any, sign: Any) -> Any:
 
 
 @formula_function
+@made_of_operators("exponent * (0 if exponent == 0 and base == 0 else base ** (exponent - 1))")
 def power_slope(base: Any, exponent: Any) -> Any:
     """Return the derivative of `base ** exponent` with respect to the base; 0 everywhere for exponent 0."""
     if exponent.dtype.kind == "b":
@@ -379,6 +380,7 @@ def power_slope(base: Any, exponent: Any) -> Any:
 
 
 @formula_function
+@made_of_operators("log(1 if base == 0 and exponent >= 0 else base)")
 def power_log(base: Any, exponent: Any) -> Any:
     """Return the logarithm of the base of a power, with 0 for minus infinity where 0 ** exponent is finite."""
     if exponent.dtype.kind == "c" != base.dtype.kind:
@@ -402,6 +404,7 @@ def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, expo
 
 
 @formula_function
+@made_of_operators("value / nonzero_or_one(hypot(value, other)) / nonzero_or_one(hypot(value, other))")
 def over_square(value: Any, other: Any) -> Any:
     """Return `value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin and at infinity."""
     length = nonzero_or_one(np.hypot(value, other))

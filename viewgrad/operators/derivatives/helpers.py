@@ -13,7 +13,7 @@ import numpy as np
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of, observed
 from ...views.unbroadcast import match_spec
-from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, compiled_as, formula_function
+from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, compiled_as, formula_function, made_of_operators
 
 Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
@@ -51,6 +51,7 @@ def zeros_like(value: Any) -> Any:
 
 
 @formula_function
+@made_of_operators("1 if value == 0 else value")
 def nonzero_or_one(value: Any) -> Any:
     """Return the value with 1 in place of 0, for a denominator whose numerator is 0 there too."""
     return np.where(value == 0, 1, value)

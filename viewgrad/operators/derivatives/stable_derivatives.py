@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from ..language.namespace import formula_function
+from ..language.namespace import formula_function, made_of_operators
 from ..lazy_imports import LazyModule
 
 special: Final[Any] = LazyModule("scipy.special")
@@ -131,6 +131,7 @@ def logit_slope(x: Any) -> Any:
 
 
 @formula_function
+@made_of_operators("-inf if x == -inf and y == -inf else x - y")
 def less_exponent(x: Any, y: Any) -> Any:
     """Return x - y, whose sigmoid is the share of exp(x) in exp(x) + exp(y), or -inf if that sum is 0."""
     empty = (x.real == -math.inf) & (y.real == -math.inf)

@@ -76,6 +76,24 @@ def compiled_as(expression: str) -> Callable[[Callable[..., Any]], Callable[...,
     return declare
 
 
+DIFFERENTIABLE_FORMS: Final[dict[str, str]] = {}  # by function of formulas, the same made of operators
+
+
+def made_of_operators(expression: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the expression of operators that derivatives of compiled derivatives use for a function of formulas.
+
+    Arguments:
+        expression: the value for one element, from the parameters of the function, all of them real numbers, by
+            operators and other functions of formulas with such an expression.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        DIFFERENTIABLE_FORMS[function.__name__] = expression
+        return function
+
+    return declare
+
+
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a user's function of arrays, which raises immediately if it returns a tensor for them."""
 
