@@ -288,7 +288,7 @@ def test_other_modes_and_other_compiled_functions_see_each_example():
 def threads(monkeypatch):
     """Several threads, however short the examples are and however many cores there are."""
     monkeypatch.setattr("viewgrad.compiler.calls.batched.LONG", 0)
-    monkeypatch.setattr("viewgrad.compiler.calls.parts._cores", lambda: 3)
+    monkeypatch.setattr("viewgrad.compiler.calls.chunks._cores", lambda: 3)
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")

@@ -12,7 +12,7 @@ from operator_samples import samples_of
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
-from viewgrad.trace.raised import MAY_RAISE
+from viewgrad.trace.exceptions import MAY_RAISE
 
 EYE = np.eye(2)
 ONES = np.array([[1.0, 1.0], [1.0, 1.0]])

@@ -185,7 +185,7 @@ def test_threads_give_the_same_numbers(monkeypatch):
     x, alpha = leaves((40, 3000), 2)
     sums = []
     for cores in (1, 3):
-        monkeypatch.setattr("viewgrad.compiler.calls.parts._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("viewgrad.compiler.calls.chunks._cores", lambda cores=cores: cores)
         monkeypatch.setattr("viewgrad.compiler.source.examples.LONG", 0)
         for _ in range(2):
             level, total = c(x, alpha)

@@ -3,16 +3,16 @@
 from ..operators import python_operators
 from ..operators.numpy_api import (
     aliases,
-    assembling,
+    array_manipulation,
     functions,
     histograms,
     methods,
     named_results,
+    numerical_ranges,
     padding,
     polynomials,
     reductions,
     scalar_methods,
-    spaced,
     statistics,
     ufuncs,
 )

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, given_out, plain_values
+from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, exported, plain_values
 from ..tensor.tensor import Tensor
 from .array_types import is_scalar
 from .testing import on_values
@@ -94,7 +94,7 @@ def _reading(name: str) -> Callable[..., Any]:
             raise lost(f"numpy.{name}", "it takes numbers and memory without history; pass detach()")
         now = getattr(np, name)  # patched while a run is traced
         if name == "frombuffer":
-            args, kwargs = tuple(map(given_out, args)), {key: given_out(value) for key, value in kwargs.items()}
+            args, kwargs = tuple(map(exported, args)), {key: exported(value) for key, value in kwargs.items()}
         return as_tensors(now(*map(plain_values, map(as_argument, args)), **plain_values(kwargs)))
 
     return read

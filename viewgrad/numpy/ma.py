@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.ma
 
-from ..operators.numpy_api.conversion import carries_history, given_out, plain_values
+from ..operators.numpy_api.conversion import carries_history, exported, plain_values
 from ..tensor.tensor import Tensor
 from .masked import FUNCTIONS, MaskedTensor
 from .namespace import public_names
@@ -52,7 +52,7 @@ def _keeping(function: Any, name: str) -> Any:
     @functools.wraps(refused, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if not (carries_history(args) or carries_history(kwargs)):
-            args, kwargs = tuple(map(given_out, args)), {key: given_out(value) for key, value in kwargs.items()}
+            args, kwargs = tuple(map(exported, args)), {key: exported(value) for key, value in kwargs.items()}
         return refused(*args, **kwargs)
 
     return call

@@ -71,7 +71,7 @@ def row(
             differ.
         mask_zero_grad: for an elementwise operator whose slope is infinite or NaN somewhere: the gradient is 0 wherever
             the incoming gradient is 0. See Note [Infinite slopes] in docs/notes/declarations.md.
-        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
+        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_backward.py.
         zero_in_masked_runs: for an elementwise operator: whether the gradient is 0 in such passes wherever the incoming
             gradient is 0, though a factor is infinite or NaN.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.

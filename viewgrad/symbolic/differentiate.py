@@ -98,7 +98,7 @@ class Reverse:
         self.temporaries: list[tuple[Value, Value]] = []
         self.constants: dict[Any, Value] = {}
         self.products: set[Node] = set()  # products in which undefined gradients may be omitted
-        self.is_masked = False  # whether a mask has set a part of a gradient to zero; see tensor/masked_runs.py
+        self.is_masked = False  # whether a mask has set a part of a gradient to zero; see tensor/masked_backward.py
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
                 self._add(output, self.block.add_input(output.type))

@@ -156,17 +156,17 @@ def conversion_refused(what: str) -> str:
     )
 
 
-def captured_write_refused(what: str, *, is_given_out: bool = False) -> str:
+def captured_write_refused(what: str, *, is_exported: bool = False) -> str:
     """Return the error message for a tensor that is written into memory visible to plain arrays.
 
     Arguments:
         what: the property that an array cannot have: "requires grad" or "has a tangent".
-        is_given_out: whether the memory belongs to a tensor, of which arrays were given out, rather than to an array
+        is_exported: whether the memory belongs to a tensor, of which arrays were exported, rather than to an array
             created outside the function.
     """
     frame, _ = _frame_of_user()
     where = _location_of(frame)
-    if is_given_out:
+    if is_exported:
         return (
             f"a tensor that {what} is written into a tensor{where} whose memory a plain array looks at, made by "
             "numpy.asarray() or view() in code that is not adopted, where the history would be lost: give that code a "

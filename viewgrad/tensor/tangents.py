@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import DetachedConversionError, GradientMismatchError, InterruptedWriteError
-from .conversions import captured_write_refused, noted
+from ..errors import GradientMismatchError, InterruptedWriteError
+from .exported_arrays import has_plain_readers, history_refused
 from .forward_levels import LEVEL, DualLevel, at_level, open_levels
-from .given_out import has_given_out
 from .modes import FORWARD, current_mode
 from .node import new
 from .saved import SavedTensor
@@ -160,12 +159,11 @@ def check_captured(target: Tensor, sources: Iterable[Any]) -> None:
         DetachedConversionError: if one of them has a tangent.
     """
     storage = target._storage
-    if storage is None or not (storage.captured or has_given_out(storage)):
+    if storage is None or not has_plain_readers(storage):
         return
     tensors = [source for source in sources if type(source) is Tensor]
     if any(tangent_of(source, level) is not None for source in tensors for level in open_levels()):
-        message = captured_write_refused("has a tangent", is_given_out=not storage.captured)
-        raise noted(DetachedConversionError(message))
+        raise history_refused(storage, "has a tangent")
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:

@@ -26,7 +26,7 @@ from ..errors import (
 from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
 from .escapes import has_history, has_tangent, is_differentiated, is_within_transform, record_escape
-from .given_out import give_out
+from .exported_arrays import export_array
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .refcounts import ALONE_AS_STORAGE, getrefcount
@@ -392,7 +392,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             storage = storage_of(self)
             storage.shared = True
             is_kept = is_within_transform() or current_mode() & TRACE
-            window = give_out(storage, self._array) if is_kept else self._array.view()
+            window = export_array(storage, self._array) if is_kept else self._array.view()
         window.flags.writeable = False
         if current_mode() & TRACE:
             record_escape(self, "numpy()", window)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .given_out import window_at
+from .exported_arrays import window_at
 from .saved_windows import address_of, reach_of
 from .storage import Storage
 

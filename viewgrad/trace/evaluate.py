@@ -17,11 +17,11 @@ from ..tensor.indices import add_at
 from ..views.advanced_indexing import last_writers
 from ..views.unbroadcast import sum_to
 from .attributes import IndexInput, unfrozen
+from .exceptions import RAN
 from .graph import Node
 from .last_use import UNRECORDED, WRITES
 from .opaque_ops import Step
 from .primitives import operator_of
-from .raised import RAN
 from .types import Window
 
 Array = np.ndarray[Any, Any]

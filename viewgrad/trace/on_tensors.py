@@ -13,10 +13,10 @@ from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tensor import Tensor, from_array
 from ..views.advanced_indexing import last_writers
 from .evaluate import Array, ArrayNamespace, forward_call, run_node, window_of
+from .exceptions import RAISES
 from .graph import Graph, Node, Value
 from .last_use import WRITES, last_uses
 from .opaque_ops import Step
-from .raised import RAISES
 from .types import Window, whole
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..operators.define import OPERATORS
 from ..operators.language.spec import Operator
-from .raised import RAISES, raising_operator
+from .exceptions import RAISES, raising_operator
 from .types import TensorType
 
 if TYPE_CHECKING:

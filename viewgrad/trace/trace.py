@@ -19,8 +19,8 @@ from ..tensor.saved_windows import address_of
 from ..tensor.tensor import Tensor, is_scalar, root_of
 from ..tensor.trace_hooks import OBSERVER
 from ..views.geometry import overlaps_itself
+from .exceptions import guard_exceptions
 from .graph import Graph, Value
-from .raised import guard_exceptions
 from .scalar_inputs import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
 from .tracing import call_hooks  # noqa: F401 -- registers the hooks that trace operators, reads and writes

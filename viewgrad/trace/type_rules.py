@@ -15,10 +15,10 @@ from ..errors import GraphError
 from ..views.geometry import overlaps_itself
 from .attributes import Frozen, IndexInput, indexed_shape
 from .evaluate import SHAPE, run_node, window_of
+from .exceptions import RAN
 from .graph import Node, Value
 from .opaque_ops import Step
 from .primitives import ATTRIBUTES, is_shaped_by_values, operator_of
-from .raised import RAN
 from .types import NONE, ListType, TensorType, TupleType, Type, Window
 
 MOST: Final = 1 << 16  # elements; operators are not called with more

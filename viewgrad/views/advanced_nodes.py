@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.masked_runs import gradient_masked
+from ..tensor.masked_backward import gradient_masked
 from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge
 from ..tensor.saved import RELEASED
 from ..tensor.tensor import Tensor

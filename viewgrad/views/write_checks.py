@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import DetachedConversionError, LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
-from ..tensor.conversions import captured_write_refused, noted
-from ..tensor.given_out import has_given_out
+from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from ..tensor.exported_arrays import has_plain_readers, history_refused
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
@@ -61,9 +60,8 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         if (storage.foreign or array is not storage.root) and overlaps_itself(array):
             why = "its memory came from outside, or from a detached tensor, so"
             raise OverlappingWriteError(_overlapping(tensor, why))
-        if recorded and (storage.captured or has_given_out(storage)):
-            message = captured_write_refused("requires grad", is_given_out=not storage.captured)
-            raise noted(DetachedConversionError(message))
+        if recorded and has_plain_readers(storage):
+            raise history_refused(storage, "requires grad")
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
         old = ended and view is not None and view.is_before_end

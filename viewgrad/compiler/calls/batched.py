@@ -26,9 +26,9 @@ from ...tensor.trace_hooks import PROFILER
 from ...trace.signature import ResultSpec
 from ..runtime import CompiledProgram, Run
 from .arguments import Arguments, is_found_by_name, leaves_of, owners
+from .chunks import CHUNKS, LONG, by_chunks
 from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
-from .parts import LONG, PARTS, by_parts
 
 Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
@@ -367,7 +367,7 @@ def _run_each(
             if runs:
                 runs[at] = run
 
-    by_parts(work, count, program.work >= LONG and program.executor.name == "numba")
+    by_chunks(work, count, program.work >= LONG and program.executor.name == "numba")
     return None if failures else (outputs, runs)
 
 
@@ -377,7 +377,7 @@ def _gradients(
     """Return the gradients of the wanted inputs: per example, or summed over examples."""
     count = len(runs)
     bases = [base.initial for base in program.wanted]
-    rows = [count if n in batched else PARTS for n in bases]
+    rows = [count if n in batched else CHUNKS for n in bases]
     found = [
         np.zeros((row, *(arrays[n].shape[1:] if n in batched else arrays[n].shape)))
         for n, row in zip(bases, rows, strict=True)
@@ -391,7 +391,7 @@ def _gradients(
                 if array is not None:
                     total[at if n in batched else part] += array.reshape(total.shape[1:])
 
-    by_parts(work, count, program.work >= LONG and program.executor.name == "numba")
+    by_chunks(work, count, program.work >= LONG and program.executor.name == "numba")
     totals = [total if n in batched else total.sum(axis=0) for n, total in zip(bases, found, strict=True)]
     return [total.astype(arrays[n].dtype, copy=False) for n, total in zip(bases, totals, strict=True)]
 

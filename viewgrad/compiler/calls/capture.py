@@ -15,8 +15,8 @@ from ...tensor.async_safety import in_own_context
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, is_numeric_array
 from ...trace.attributes import Frozen
+from ...trace.exceptions import guard_exceptions
 from ...trace.graph import Graph, Node, Value
-from ...trace.raised import guard_exceptions
 from ...trace.signature import ResultSpec, Signature
 from ...trace.trace import Binder, argument_names, check_containers, observing
 from ...trace.tracing.tracer import CONSTANTS, Tracer

@@ -15,7 +15,7 @@ import numpy as np
 from ...func.tree import Branch, Leaf
 from ...tensor.creation import from_numpy
 from ...tensor.escapes import has_tangent
-from ...tensor.masked_runs import holds_nan
+from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.signature import ResultSpec
 from ..guards.call_signature import CallSignature, call_signature, share_memory

@@ -12,7 +12,7 @@ import numpy as np
 from ...autograd.api import grad as eager_grad
 from ...errors import CompiledMismatchError
 from ...func.tree import flatten
-from ...tensor.masked_runs import holds_nan
+from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec

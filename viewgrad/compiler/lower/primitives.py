@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...trace.attributes import Frozen
+from ...trace.exceptions import RAN
 from ...trace.graph import Node, Value
 from ...trace.last_use import UNRECORDED
-from ...trace.raised import RAN
 from ...trace.types import Window
 from ..element_types import BOOL, FLOAT, HELD, SINGLE, as_number, widened
 from .context import LoweringContext, Number, is_single, labels_of

@@ -15,7 +15,7 @@ from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from ..calls.parts import LONG, PARTS, by_parts
+from ..calls.chunks import CHUNKS, LONG, by_chunks
 from .build import Program
 from .operation_count import count_operations
 from .values import RecordValue, Static, TupleValue
@@ -173,7 +173,7 @@ class _Run:
             for at in range(start, stop):
                 put(at, *((first, pullback) if at == 0 else self.run_example(self.example(at))))
 
-        by_parts(work, count, self.is_parallel)
+        by_chunks(work, count, self.is_parallel)
         return columns, None if pullback is None else pullbacks
 
     def gradients(self, pullbacks: list[Any] | None, seeds: Sequence[Any], count: int) -> list[Array]:
@@ -187,7 +187,7 @@ class _Run:
         wanted = self.program.wanted
         dtypes = [np.asarray(self.arrays[n]).dtype for n in wanted]
         found = [
-            np.zeros(self.arrays[n].shape if n in self.batched else (PARTS, *np.shape(self.arrays[n])), dtype)
+            np.zeros(self.arrays[n].shape if n in self.batched else (CHUNKS, *np.shape(self.arrays[n])), dtype)
             for n, dtype in zip(wanted, dtypes)
         ]
 
@@ -200,7 +200,7 @@ class _Run:
                 for n, total, gradient in zip(wanted, found, made):
                     total[at if n in self.batched else part] += gradient
 
-        by_parts(work, count, self.is_parallel)
+        by_chunks(work, count, self.is_parallel)
         return [total if n in self.batched else total.sum(axis=0) for n, total in zip(wanted, found)]
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
-from ...tensor.masked_runs import holds_nan
+from ...tensor.masked_backward import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.saved import freed_error

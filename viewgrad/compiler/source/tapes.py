@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.masked_runs import holds_nan
+from ...tensor.masked_backward import holds_nan
 from .build import Program
 from .runtime import CapacityExceeded, GiveUp
 

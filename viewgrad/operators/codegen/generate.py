@@ -23,7 +23,7 @@ import numpy as np
 
 from ...errors import UnsupportedTypeError
 from ...tensor.creation import as_operand
-from ...tensor.masked_runs import MASKED_RUNS, gradient_masked, is_masked_run
+from ...tensor.masked_backward import MASKED_RUNS, gradient_masked, is_masked_run
 from ...tensor.modes import GRAD, TRACE, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new
 from ...tensor.refcounts import ALONE_IN_NODE, getrefcount

@@ -306,7 +306,7 @@ class Operator:
         reference: computes the same from arrays in another way; tests compare with it.
         places: the lines of the files that declare it, the innermost call first.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
-        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_runs.py.
+        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_backward.py.
         zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming one is.
         kernels: the computation of one element in compiled programs, by name; that of the operator itself has its name.
         decomposition: the formula of a reduction in compiled programs.

@@ -43,7 +43,7 @@ def plain_values(value: Any) -> Any:
     return {key: plain_values(item) for key, item in value.items()} if type(value) is dict else value
 
 
-def given_out(value: Any) -> Any:
+def exported(value: Any) -> Any:
     """Return a tensor as an array for something that keeps the array, so that later writes to the tensor are checked.
 
     Arguments:
@@ -57,7 +57,7 @@ def is_structured(dtype: Any) -> bool:
     return type(dtype) is list or getattr(dtype, "kind", "") == "V"
 
 
-def given_without_history(value: Any, what: str) -> Any:
+def detached_values(value: Any, what: str) -> Any:
     """Return `value` with arrays in place of the tensors in it.
 
     Raises:

@@ -16,8 +16,8 @@ from ...tensor.creation import _fresh as fresh
 from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined, with_arrays
 from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, is_scalar
-from . import spaced
-from .conversion import NESTED, as_argument, as_tensors, given_without_history, is_structured, plain_values
+from . import numerical_ranges
+from .conversion import NESTED, as_argument, as_tensors, detached_values, is_structured, plain_values
 
 CREATORS: dict[str, Callable[..., Any]] = {}
 
@@ -92,7 +92,7 @@ def array(
     elif type(object) in NESTED:
         object = with_arrays(object)
     if is_structured(dtype):
-        object = given_without_history(object, "a structured dtype")
+        object = detached_values(object, "a structured dtype")
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = object
         if holds_tensor(object):
@@ -276,7 +276,7 @@ def linspace(
     num = operator.index(num)
     if not holds_tensor((start, stop)):
         return as_tensors(np.linspace(start, stop, num, endpoint, retstep, dtype, axis))  # type: ignore[call-overload]
-    return spaced.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    return numerical_ranges.linspace(start, stop, num, endpoint, retstep, dtype, axis)
 
 
 @creator
@@ -286,7 +286,7 @@ def logspace(
     """Return numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
     if not holds_tensor((start, stop, base)):
         return as_tensors(np.logspace(start, stop, operator.index(num), endpoint, base, dtype, axis))
-    return spaced.logspace(start, stop, num, endpoint, base, dtype, axis)
+    return numerical_ranges.logspace(start, stop, num, endpoint, base, dtype, axis)
 
 
 @creator
@@ -294,7 +294,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """Return numbers evenly spaced on a logarithmic scale between two positive numbers; gradients flow to both."""
     if not holds_tensor((start, stop)):
         return as_tensors(np.geomspace(start, stop, operator.index(num), endpoint, dtype, axis))
-    return spaced.geomspace(start, stop, num, endpoint, dtype, axis)
+    return numerical_ranges.geomspace(start, stop, num, endpoint, dtype, axis)
 
 
 # -- from functions and sequences --------------------------------------------------------------------------------------

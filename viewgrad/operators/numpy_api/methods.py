@@ -13,7 +13,7 @@ from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_assigned, as_operand
 from ...tensor.dlpack import allow_external_writes
 from ...tensor.escapes import has_tangent, record_escape
-from ...tensor.given_out import give_out
+from ...tensor.exported_arrays import export_array
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
@@ -25,7 +25,7 @@ from ...views import view_ops as views
 from .. import OPERATORS
 from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
-from .conversion import given_without_history, is_structured
+from .conversion import detached_values, is_structured
 from .dispatch import check_cast, of_dtype, write_out
 from .ufuncs import argsort, sort
 
@@ -109,7 +109,7 @@ def _astype(
     if casting != "unsafe":
         check_cast(self.dtype, dtype, casting, "astype")
     if is_structured(dtype):
-        return given_without_history(self, "astype() to a structured dtype").astype(dtype)
+        return detached_values(self, "astype() to a structured dtype").astype(dtype)
     return astyped(self, dtype, copy)
 
 
@@ -162,7 +162,7 @@ def _viewed_as(self: Tensor, kind: Any) -> Any:
     if current_mode() & TRACE:
         OBSERVER.get().refuse(f"view() as {kind.__name__}")
     allow_external_writes(self)
-    return give_out(storage_of(self), self._array, is_writable=True).view(kind)
+    return export_array(storage_of(self), self._array, is_writable=True).view(kind)
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------

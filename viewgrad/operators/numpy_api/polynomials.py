@@ -12,7 +12,7 @@ from ...tensor.tensor import Tensor, from_array
 from .. import OPERATORS
 from ..composites import choosing, composite
 from ..derivatives.helpers import plain
-from .assembling import vander
+from .array_manipulation import vander
 
 concatenate = OPERATORS["concatenate"].function
 _differentiable_roots = OPERATORS["_differentiable_roots"].function

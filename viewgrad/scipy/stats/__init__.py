@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import fitting, mstats, ordered, samples, two_sample
+from . import fitting, mstats, order_statistics, samples, two_sample
 from .axis_policy import MADE as STATISTICS
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE

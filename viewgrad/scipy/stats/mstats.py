@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.stats.mstats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import public_names
-from . import ordered, samples, two_sample  # noqa: F401  # which fill in the table
+from . import order_statistics, samples, two_sample  # noqa: F401  # which fill in the table
 from .axis_policy import MADE
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
 from ...tensor.conversions import is_shown
 from ...tensor.escapes import CONTROL_FLOW
-from ...tensor.given_out import has_given_out
+from ...tensor.exported_arrays import has_exports
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
 from ...views.detached_views import has_ended
 from ..attributes import LARGE, Frozen, full_or_constant, interned
+from ..exceptions import is_static, raising_kind
 from ..graph import Graph, Node, Value
 from ..primitives import is_deterministic
-from ..raised import is_static, raising_kind
 from ..types import TensorType, Window, whole
 from .alias_histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
 from .error_modes import error_mode, raises_errors
@@ -274,7 +274,7 @@ class Tracer:
             items: the items of an index by arrays; None for the whole tensor.
             kind: "write", "put_at" or "add_at".
         """
-        if tensor._storage is not None and has_given_out(tensor._storage):
+        if tensor._storage is not None and has_exports(tensor._storage):
             self.refuse("a write to memory that a plain array looks at")
         memory = self._memory_of(tensor, tensor._array)
         chain: Any = self.chain_of(memory, tensor)

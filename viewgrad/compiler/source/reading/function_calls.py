@@ -40,13 +40,13 @@ from ..values import (
     items_in,
     kind_name,
 )
-from . import hashing_code, numpy_code, python_code
+from . import hash_table_code, numpy_code, python_code
 from .attributes import attribute
 from .generators import is_generator
 from .library_calls import library
 from .lists import array_of_list
+from .loop_nests import NESTS
 from .methods import method
-from .nests import NESTS
 from .numpy_replacements import in_numpy_code
 from .scopes import Bound, ConstantFunction, Deferred, DictGet, Partial, Scope, identifier, is_updated, unboxed
 from .selections import SelectionReader
@@ -69,7 +69,7 @@ UPDATES: Final = {
 }  # fmt: skip
 ITERABLES: Final = frozenset({"builtins.range", "builtins.zip", "builtins.enumerate", "builtins.reversed"})
 ONE_SHOT: Final = frozenset({"builtins.map", "builtins.filter", "itertools.accumulate"})
-OWN: Final = (python_code.__name__, numpy_code.__name__, hashing_code.__name__)  # modules of inlined functions
+OWN: Final = (python_code.__name__, numpy_code.__name__, hash_table_code.__name__)  # modules of inlined functions
 # Functions of the keys of a dict, and those for which the order of a set does not matter.
 OF_KEYS: Final = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.max", "builtins.min",
                             "builtins.sum"})

@@ -20,7 +20,7 @@ from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Se
 from ..value_types import BOOL, INT, Arr, Num, joined
 from ..values import Cell, Heap, ListOf, ListValue, Ref, Reread, Row, Rows, Static, TupleValue, as_expr, kind_name
 from .arrays import dtype_option, pure
-from .arrays_in_lists import append_array, array_at, loaded, place_of_array, product, stacked, store_array
+from .ragged_arrays import append_array, array_at, loaded, place_of_array, product, stacked, store_array
 
 ONE = Const(1, INT)
 ZERO = Const(0, INT)

@@ -65,7 +65,7 @@ from .comprehensions import UNROLLED
 from .function_calls import CallReader
 from .generators import free_names, is_generator, loop_over_generator
 from .lists import item_kind, item_of_list, joined_item_kinds, kind_of_items, set_item
-from .nests import LEN, MOST, NESTS, RANGE, chosen, consecutive, counted, indices, loaded, product
+from .loop_nests import LEN, MOST, NESTS, RANGE, chosen, consecutive, counted, indices, loaded, product
 from .operators import arithmetic
 from .optional import shown
 from .scopes import Scope, always_raises, is_used_outside, joined_scopes, keyword_of, unused_name

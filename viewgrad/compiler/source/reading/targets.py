@@ -28,7 +28,7 @@ from ..values import (
     kind_name,
     leaves_of,
 )
-from .hashed import HashedReader
+from .hash_tables import HashedReader
 from .indexing import indexed
 from .library_calls import library
 from .lists import array_of_list, count_of, item_at, item_kind, set_item

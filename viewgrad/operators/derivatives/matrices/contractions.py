@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....tensor.masked_runs import MASKED_RUNS, is_masked_run, unmasked
+from ....tensor.masked_backward import MASKED_RUNS, is_masked_run, unmasked
 from ....tensor.tensor import Tensor
 from ....tensor.trace_hooks import observed
 from ...language.namespace import formula_function
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def over_flowing(contract: Any, grad: Any, other: Any, *options: Any) -> Any:
-    """Contract a gradient with a factor, skipping products of 0 and non-finite numbers; see tensor/masked_runs.py.
+    """Contract a gradient with a factor, skipping products of 0 and non-finite numbers; see tensor/masked_backward.py.
 
     Arguments:
         contract: the contraction, which is linear in both.

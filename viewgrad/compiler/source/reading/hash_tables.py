@@ -1,7 +1,7 @@
 """Dicts and sets whose keys are computed: integers, or tuples of them.
 
 A dict display without computed keys is a record whose fields are known. When a key of it turns out to be computed, the
-function is read again, and the dict is a hash table (see `hashing_code`): lists of its keys and values, and an array.
+function is read again, and the dict is a hash table (see `hash_table_code`): lists of keys and values, and an array.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..values import (
     is_plain,
     items_in,
 )
-from . import hashing_code as code
+from . import hash_table_code as code
 from .expressions import ExpressionReader
 from .library_calls import library
 from .lists import count_of, item_kind, kind_of_items

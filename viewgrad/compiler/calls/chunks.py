@@ -1,6 +1,6 @@
-"""The examples of a batch split into parts, which run on all cores.
+"""The examples of a batch split into chunks, which run on all cores.
 
-The parts are always the same, so that sums over examples do not depend on the number of cores.
+The chunks are always the same, so that sums over examples do not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-PARTS: Final = 16  # the most parts into which a batch is split
+CHUNKS: Final = 16  # the most chunks into which a batch is split
 LONG: Final = 400_000  # the least number of elements that an example computes for which threads pay
 
 
-def by_parts(work: Callable[[int, int, int], None], count: int, is_parallel: bool) -> None:
-    """Call `work(part, start, stop)` for each part of a batch.
+def by_chunks(work: Callable[[int, int, int], None], count: int, is_parallel: bool) -> None:
+    """Call `work(chunk, start, stop)` for each chunk of a batch.
 
     Threads that wait for the interpreter's lock after every short kernel take longer than one.
 
     Arguments:
-        work: a function of the numbers of a part, the first example and the end.
+        work: a function of the number of a chunk, the first example and the end.
         count: the number of examples.
-        is_parallel: whether parts are run on all cores.
+        is_parallel: whether chunks are run on all cores.
     """
-    parts = min(PARTS, count)
-    bounds = [count * part // parts for part in range(parts + 1)] if parts else []
-    spans = list(zip(range(parts), bounds, bounds[1:]))
-    if not is_parallel or parts < 2 or _cores() < 2:
+    chunks = min(CHUNKS, count)
+    bounds = [count * chunk // chunks for chunk in range(chunks + 1)] if chunks else []
+    spans = list(zip(range(chunks), bounds, bounds[1:]))
+    if not is_parallel or chunks < 2 or _cores() < 2:
         for span in spans:
             work(*span)
         return

@@ -1,4 +1,4 @@
-"""Plain arrays over the memory of a tensor that were given out inside a transform.
+"""Plain arrays over the memory of a tensor that were exported inside a transform.
 
 A class that is not adopted, or a library, may keep such an array. If a value with a history were written to the tensor
 while the array exists, readers of the array would get the number without the history. Such writes are therefore
@@ -12,12 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..errors import DetachedConversionError
+from .conversions import captured_write_refused, noted
 from .saved_windows import address_of
 from .storage import Storage
 
 Array = np.ndarray[Any, Any]
-# The storages that have given out arrays, by address, with the objects that these arrays keep alive.
-_GIVEN_OUT: Final[dict[int, tuple[weakref.ref[Storage], weakref.WeakSet[Window]]]] = {}
+# The storages that have exported arrays, by address, with the objects that these arrays keep alive.
+_EXPORTS: Final[dict[int, tuple[weakref.ref[Storage], weakref.WeakSet[Window]]]] = {}
 
 
 class Window:
@@ -45,7 +47,7 @@ def window_at(array: Array, address: int, memory: Array, *, is_writable: bool = 
     return Window(interface | {"data": (address, not is_writable)}, memory)
 
 
-def give_out(storage: Storage, array: Array, *, is_writable: bool = False) -> Array:
+def export_array(storage: Storage, array: Array, *, is_writable: bool = False) -> Array:
     """Return an array over the memory of a storage, and track it as long as it exists.
 
     Arguments:
@@ -54,17 +56,32 @@ def give_out(storage: Storage, array: Array, *, is_writable: bool = False) -> Ar
         is_writable: whether the returned array is writable.
     """
     window = window_at(array, address_of(array), array, is_writable=is_writable)
-    known = _GIVEN_OUT.get(id(storage))
+    known = _EXPORTS.get(id(storage))
     if known is None or known[0]() is not storage:
         key = id(storage)
-        known = _GIVEN_OUT[key] = weakref.ref(storage, lambda _: _GIVEN_OUT.pop(key, None)), weakref.WeakSet()
+        known = _EXPORTS[key] = weakref.ref(storage, lambda _: _EXPORTS.pop(key, None)), weakref.WeakSet()
     known[1].add(window)
     return np.asarray(window)
 
 
-def has_given_out(storage: Storage) -> bool:
-    """Return whether an array returned by `give_out` still refers to the memory of a storage."""
-    if not _GIVEN_OUT:
+def has_exports(storage: Storage) -> bool:
+    """Return whether an array returned by `export_array` still refers to the memory of a storage."""
+    if not _EXPORTS:
         return False
-    known = _GIVEN_OUT.get(id(storage))
+    known = _EXPORTS.get(id(storage))
     return known is not None and known[0]() is storage and len(known[1]) > 0
+
+
+def has_plain_readers(storage: Storage) -> bool:
+    """Return whether a plain array, captured or exported, shares the memory of a storage."""
+    return storage.captured or has_exports(storage)
+
+
+def history_refused(storage: Storage, what: str) -> DetachedConversionError:
+    """Return the error for writing a value with a history to memory that has plain readers.
+
+    Arguments:
+        storage: the memory.
+        what: the property that an array cannot have: "requires grad" or "has a tangent".
+    """
+    return noted(DetachedConversionError(captured_write_refused(what, is_exported=not storage.captured)))
