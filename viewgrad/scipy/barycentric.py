@@ -1,7 +1,7 @@
-"""`scipy.interpolate`'s polynomials through points, for tensors: `BarycentricInterpolator`, `KroghInterpolator`, ...
+"""Polynomial interpolation of `scipy.interpolate` for tensors: `BarycentricInterpolator`, `KroghInterpolator`, ...
 
-They are differentiable with respect to the points, the values there, and the points of evaluation. The form is
-Newton's, with the points in an order that avoids cancellation.
+The interpolants are differentiable with respect to the points, the values, and the evaluation points. They are
+evaluated in Newton's form, with the points in an order that avoids cancellation.
 
 Source: A. Bjorck, V. Pereyra, "Solution of Vandermonde Systems of Equations" (1970); L. Reichel, "Newton Interpolation
 at Leja Points" (1990), for the order.
@@ -20,7 +20,7 @@ from .wrap import double_copy
 
 
 def _spread(points: Any) -> Any:
-    """Return an order of points in which each is as far as possible from those before it."""
+    """Return an order of points in which each is as far as possible from the preceding ones."""
     order = [int(np.argmax(np.abs(points)))]
     with np.errstate(divide="ignore"):
         away = np.log(np.abs(points - points[order[0]]))
@@ -31,11 +31,11 @@ def _spread(points: Any) -> Any:
 
 
 class ThroughPoints:
-    """The polynomial of least degree through points.
+    """The polynomial of least degree through given points.
 
     Arguments:
-        xi: the points, each different from the others.
-        yi: the values there, along `axis`.
+        xi: the points, which must be distinct.
+        yi: the values at the points, along `axis`.
         axis: the axis of the values that belongs to the points.
     """
 
@@ -60,7 +60,7 @@ class ThroughPoints:
         self.coefficients = coefficients
 
     def _of_repeated(self, plain: Any, values: Any) -> Any:
-        """Return the coefficients if some points are repeated."""
+        """Return the coefficients if there are repeated points."""
         raise ValueError("Elements of `xi` must differ from each other.")
 
     def __call__(self, x: Any) -> Any:
@@ -68,15 +68,15 @@ class ThroughPoints:
         return self.derivative(x, 0)
 
     def derivative(self, x: Any, der: int = 1) -> Any:
-        """Return one derivative, at x."""
+        """Return a derivative at x."""
         return self._up_to(x, int(der))[-1]
 
     def derivatives(self, x: Any, der: Any = None) -> Any:
-        """Return the values and derivatives of lower order than this at x; by default as many as there are points."""
+        """Return the value and derivatives at x, for orders less than `der`; by default as many as there are points."""
         return np.stack(self._up_to(x, self.xi.size - 1 if der is None else int(der) - 1))
 
     def _up_to(self, x: Any, highest: int) -> list[Any]:
-        """Return the derivatives up to an order, by Horner's scheme."""
+        """Return the derivatives up to a given order, by Horner's scheme."""
         places = double_copy(x)
         away = places.reshape(-1)[:, None] - self.points
         found = [self.coefficients[-1] + 0.0 * away[:, :1]] + [0.0 * away[:, :1] * self.coefficients[-1]] * highest
@@ -91,9 +91,9 @@ class ThroughPoints:
 
 
 class KroghInterpolator(ThroughPoints):
-    """The interpolating polynomial.
+    """The interpolating polynomial in Krogh's form.
 
-    Where a point is repeated, further values are derivatives there; then gradients flow to the values alone.
+    If a point is repeated, further values are derivatives at the point; gradients then flow to the values alone.
     """
 
     def _of_repeated(self, plain: Any, values: Any) -> Any:
@@ -103,7 +103,7 @@ class KroghInterpolator(ThroughPoints):
         """
         if carries_history(self.xi):
             raise lost("scipy.interpolate.KroghInterpolator", "repeated points have no gradient; pass detach() of them")
-        starts = [0]  # where the run of equal points begins
+        starts = [0]  # the start of the run of equal points
         for place in range(1, len(plain)):
             starts.append(starts[-1] if plain[place] == plain[place - 1] else place)
         if len(np.unique(plain)) < len(set(starts)):
@@ -123,10 +123,10 @@ class KroghInterpolator(ThroughPoints):
 
 
 class BarycentricInterpolator(ThroughPoints):
-    """The interpolating polynomial. Values can be set later, and points can be added."""
+    """The interpolating polynomial; values can be set later, and points can be added."""
 
     def __init__(self, xi: Any, yi: Any = None, axis: int = 0, *, wi: Any = None, rng: Any = None) -> None:
-        # The weights, and the order in which SciPy adds points, say how the same polynomial is computed.
+        # The weights, and the order in which SciPy adds points, only determine how the same polynomial is computed.
         self.given = axis
         self.xi = double_copy(xi)
         if yi is not None:
@@ -138,7 +138,7 @@ class BarycentricInterpolator(ThroughPoints):
         super().__init__(self.xi, self.yi, self.given if axis is None else axis)
 
     def add_xi(self, xi: Any, yi: Any = None) -> None:
-        """Add points, with values if the others have some."""
+        """Add points, with values if the existing points have values."""
         self.xi = np.concatenate([self.xi, double_copy(xi)])
         if yi is not None:
             self.set_yi(np.concatenate([self.yi, double_copy(yi)], self.axis), self.axis)

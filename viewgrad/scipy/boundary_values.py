@@ -18,7 +18,7 @@ from .wrap import float_copy
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of arrays, without recording, from one of tensors."""
+    """Convert a function of tensors to a function of arrays that records nothing."""
 
     def call(*given: Any) -> Any:
         with no_grad():
@@ -34,11 +34,12 @@ def solve_bvp(
 ) -> Any:  # fmt: skip
     """Solve a boundary value problem, as `scipy.integrate.solve_bvp`.
 
-    SciPy finds the mesh, and solves the equations of collocation on it. Through these equations, gradients flow to
-    the tensors captured by the right-hand side and the conditions, and to the ends of the mesh. The guess gets none.
+    SciPy determines the mesh and solves the collocation equations on it. Through these equations, gradients flow to the
+    tensors captured by the right-hand side and the boundary conditions, and to the ends of the mesh. The initial guess
+    has no gradient.
 
     Raises:
-        UnsupportedFunctionError: for a singular term, where something has a history.
+        UnsupportedFunctionError: for a singular term, if there is a history to record.
     """
     mesh = float_copy(x)
     found = scipy.integrate.solve_bvp(

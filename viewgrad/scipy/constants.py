@@ -1,4 +1,4 @@
-"""`scipy.constants`: SciPy's numbers, and conversions of tensors."""
+"""`scipy.constants`: SciPy's constants, and conversions of tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.constants, MADE)
-# Scales of temperature: the number of degrees in a kelvin, and the zero in kelvins.
+# Temperature scales: the number of degrees per kelvin, and the zero point in kelvins.
 SCALES: Final = {
     "celsius": (1.0, 273.15), "c": (1.0, 273.15), "kelvin": (1.0, 0.0), "k": (1.0, 0.0),
     "fahrenheit": (1.8, 459.67 / 1.8), "f": (1.8, 459.67 / 1.8), "rankine": (1.8, 0.0), "r": (1.8, 0.0),
@@ -38,13 +38,13 @@ def convert_temperature(val: Any, old_scale: str, new_scale: str) -> Any:
 
 @made
 def lambda2nu(lambda_: Any) -> Any:
-    """Return the frequency of light of a wavelength."""
+    """Return the frequency of light with a given wavelength."""
     return scipy.constants.c / numbers(lambda_)
 
 
 @made
 def nu2lambda(nu: Any) -> Any:
-    """Return the wavelength of light of a frequency."""
+    """Return the wavelength of light with a given frequency."""
     return scipy.constants.c / numbers(nu)
 
 

@@ -1,6 +1,6 @@
 """`scipy.optimize.elementwise` for functions of tensors: many searches at once, with differentiable solutions.
 
-As in `optimize.py`, solutions depend on the tensors that the function captures, and on `args`, not on the start.
+As in `optimize.py`, solutions depend on the tensors that the function captures and on `args`, but not on the start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MADE: dict[str, Any] = {}
 registered: Final = registrar(MADE)
-_spec = importlib.util.find_spec("scipy.optimize.elementwise")  # there is one since SciPy 1.15
+_spec = importlib.util.find_spec("scipy.optimize.elementwise")  # available since SciPy 1.15
 SCIPYS: Final[Any] = importlib.import_module("scipy.optimize.elementwise") if _spec else None
 
 
@@ -38,7 +38,7 @@ def _value(value: Any) -> Any:
 
 
 def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dict[str, Any]) -> tuple[Any, Any, bool]:
-    """Return SciPy's result, the function of one argument with all of `args`, and whether it has a history."""
+    """Return SciPy's result, the function with `args` bound, and whether the function has a history."""
     given = args_tuple(args)
     arrays = (Tensor, tuple, list)
     settings = {key: _value(value) if isinstance(value, arrays) else value for key, value in options.items()}
@@ -76,7 +76,7 @@ def _moved(function: Callable[..., Any], place: Any) -> Any:
 
 @registered
 def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
-    """Return roots of functions of one number, one for each element; they have a history.
+    """Find roots of functions of one variable, one for each element; they are differentiable.
 
     Example:
         >>> import viewgrad as vg
@@ -96,7 +96,7 @@ def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options:
 
 @registered
 def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
-    """Return the minimizers of functions of one number, one for each element; they are differentiable."""
+    """Find minimizers of functions of one variable, one for each element; they are differentiable."""
     found, function, depends = _found("find_minimum", f, (_value(init),), args, options)
     found.x, found.f_x = as_tensors((found.x, found.f_x))
     if depends:
@@ -107,13 +107,13 @@ def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **optio
 
 @registered
 def bracket_root(f: Callable[..., Any], xl0: Any, xr0: Any = None, *, args: Any = (), **options: Any) -> Any:
-    """Return brackets of the roots of a function of one number; its values there have a history."""
+    """Find brackets of the roots of a function of one variable; its values at the ends are differentiable."""
     return _bracket("bracket_root", f, (_value(xl0),), args, {"xr0": xr0, **options})
 
 
 @registered
 def bracket_minimum(f: Callable[..., Any], xm0: Any, *, args: Any = (), **options: Any) -> Any:
-    """Return three points with the least value of a function at the middle one; the values there have a history."""
+    """Find three points with the least function value at the middle one; the values are differentiable."""
     return _bracket("bracket_minimum", f, (_value(xm0),), args, options)
 
 

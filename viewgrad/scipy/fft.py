@@ -27,12 +27,12 @@ OPPOSITE: Final = {None: "forward", "backward": "forward", "forward": "backward"
 
 
 def _whole_numbers(value: Any) -> list[int]:
-    """Return a number, or several of them, as a list."""
+    """Return an integer, or several of them, as a list."""
     return [operator.index(each) for each in np.atleast_1d(plain_values(value))]
 
 
 def _dimensions(shape: tuple[int, ...], s: Any, axes: Any) -> tuple[Any, list[int]]:
-    """Return the lengths and the dimensions of a transform along several; no lengths if none are given."""
+    """Return the lengths and dimensions of a multidimensional transform; no lengths if none are given."""
     ndim = len(shape)
     dims = None if axes is None else _whole_numbers(axes)
     if dims is not None:
@@ -76,7 +76,7 @@ def _transform(name: str) -> None:
 
 
 def _transform_along_several(name: str, default: Any) -> None:
-    """Define a transform along several dimensions; those of Hermitian input are transforms of conjugates.
+    """Define a transform along several dimensions; transforms of Hermitian input are computed by conjugation.
 
     Arguments:
         name: its name.
@@ -104,7 +104,7 @@ def _transform_along_several(name: str, default: Any) -> None:
 
 
 def _cosines(name: str) -> None:
-    """Define a discrete cosine or sine transform, by its matrix: SciPy's transform of the unit vectors."""
+    """Define a discrete cosine or sine transform by its matrix, which is SciPy's transform of the unit vectors."""
     function = getattr(scipy.fft, name)
 
     def transform(

@@ -1,4 +1,4 @@
-"""`scipy.fftpack` for tensors, whose inverse cosine and sine transforms have no factor."""
+"""`scipy.fftpack` for tensors, whose inverse cosine and sine transforms are not normalized."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..operators.numpy_api.conversion import carries_history, plain_values
 from .fft import MADE as TRANSFORMS
 from .wrap import maker, numbers
 
-INVERSES = {1: 1, 2: 3, 3: 2, 4: 4}  # the type of the inverse transform, which has no factor in this module
+INVERSES = {1: 1, 2: 3, 3: 2, 4: 4}  # the type of the inverse transform, which is not normalized in this module
 FROM_SCIPY = frozenset({"fftfreq", "next_fast_len", "rfftfreq"})
-# Operators of periodic sequences, which multiply each coefficient of the Fourier series by a factor.
+# Operators on periodic sequences, which multiply each Fourier coefficient by a factor.
 MULTIPLIERS = (
     "cc_diff", "cs_diff", "diff", "hilbert", "ihilbert", "itilbert", "sc_diff", "shift", "ss_diff", "tilbert",
 )  # fmt: skip
@@ -47,7 +47,7 @@ def _transform(name: str) -> None:
 
 
 def _whole_shape(x: Any, shape: Any, axes: Any) -> Any:
-    """Return the lengths of a transform; without dimensions they must be those of all dimensions."""
+    """Return the lengths of a transform; if no dimensions are given, there must be a length for every dimension."""
     if shape is not None and axes is None and np.size(shape) != np.ndim(x):
         raise ValueError("when given, axes and shape arguments have to be of the same length")
     return shape
@@ -114,7 +114,7 @@ def _multiplier(name: str) -> Callable[..., Any]:
     function = getattr(scipy.fftpack, name)
 
     def multiplied(x: Any, *args: Any, **options: Any) -> Any:
-        """Return a periodic sequence with its Fourier coefficients multiplied by factors."""
+        """Return a periodic sequence with its Fourier coefficients multiplied by given factors."""
         if carries_history((args, options)):
             raise lost(f"scipy.fftpack.{name}", "gradients flow to the sequence alone")
         values = numbers(x)

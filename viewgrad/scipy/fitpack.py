@@ -1,4 +1,4 @@
-"""The splines of `scipy.interpolate` with FITPACK's names, and splines built on them, for tensors."""
+"""The splines of `scipy.interpolate` with FITPACK's names, and classes based on them, for tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tensor.creation import as_operand, holds_tensor
 from .piecewise import BSpline, as_array, spline_basis, through_points
 from .wrap import float_copy
 
-EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # the values beyond the ends
+EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # the modes for values beyond the ends
 
 
 def splrep(
@@ -53,7 +53,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
         raise ValueError("x value outside the interval of the knots")
     if ext == 3 and not der:  # FITPACK extrapolates derivatives
         places = np.clip(places, low, high)
-    is_parametric = np.ndim(plain_values(c[0])) > 0  # then `c` holds the coefficients of each function
+    is_parametric = np.ndim(plain_values(c[0])) > 0  # in this case `c` contains the coefficients of each function
     coefficients = list(c) if is_parametric else [float_copy(as_argument(c))]
     found = [BSpline(t, each, k)(places, der) for each in coefficients]
     if ext == 1:
@@ -77,7 +77,7 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
 
 
 def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
-    """Return the integral of a spline between two points; the spline is 0 beyond its ends."""
+    """Return the integral of a spline between two points; the spline is 0 outside its interval."""
     if full_output:
         raise lost("scipy.interpolate.splint", "omit full_output")
     t, c, k = tck
@@ -87,13 +87,13 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
 
 
 def spalde(x: Any, tck: Any) -> Any:
-    """Return the value of a spline and all its derivatives; for several points, a list."""
+    """Return the value of a spline and all of its derivatives; for several points, return a list."""
     found = np.stack([splev(x, tck, nu) for nu in range(tck[2] + 1)], -1)
     return list(found) if found.ndim > 1 else found
 
 
 def insert(x: Any, tck: Any, m: int = 1, per: int = 0) -> tuple[Any, Any, int]:
-    """Return the knots, coefficients and degree of a spline with further knots; gradients flow to the coefficients."""
+    """Insert knots and return the knots, coefficients and degree; gradients flow to the coefficients."""
     t, c, k = tck
     if carries_history((x, t)):
         raise lost(
@@ -130,7 +130,7 @@ def splantider(tck: Any, n: int = 1) -> tuple[Any, Any, int]:
 
 
 def _inner(tck: Any) -> tuple[Any, Any, int]:
-    """Return knots, coefficients and degree, without the coefficients that FITPACK adds at the end and ignores."""
+    """Return knots, coefficients and degree, without the trailing coefficients that FITPACK adds and ignores."""
     t, c, k = tck
     t = float_copy(t) if carries_history(t) else as_array(t)
     return t, float_copy(c)[: len(t) - k - 1], k
@@ -139,7 +139,7 @@ def _inner(tck: Any) -> tuple[Any, Any, int]:
 class UnivariateSpline:
     """An interpolating or smoothing spline.
 
-    Gradients flow to the evaluation points, and of one that interpolates also to the points and values.
+    Gradients flow to the evaluation points and, for an interpolating spline, also to the points and values.
 
     Arguments:
         x, y, w, bbox, k, s, ext, check_finite: as for `scipy.interpolate.UnivariateSpline`.
@@ -164,27 +164,27 @@ class UnivariateSpline:
 
     @staticmethod
     def _from_tck(tck: Any, ext: int) -> UnivariateSpline:
-        """Return a spline with these knots, coefficients and degree."""
+        """Return a spline with given knots, coefficients and degree."""
         spline = UnivariateSpline.__new__(UnivariateSpline)
         spline.ext, spline._eval_args = ext, tck
         spline._plain = theirs.UnivariateSpline._from_tck((as_array(tck[0]), as_array(tck[1]), tck[2]), ext)
         return spline
 
     def derivative(self, n: int = 1) -> UnivariateSpline:
-        """Return the derivative as a spline; beyond the ends it is 0 if this one is constant there."""
+        """Return the derivative as a spline, which is 0 outside the interval if this spline is constant there."""
         beyond = EXTENSIONS["zeros"] if self.ext == EXTENSIONS["const"] else self.ext
         return self._from_tck(splder(self._eval_args, n), beyond)
 
     def antiderivative(self, n: int = 1) -> UnivariateSpline:
-        """Return the integral from the first place as a spline."""
+        """Return the integral from the first point as a spline."""
         return self._from_tck(splantider(self._eval_args, n), self.ext)
 
     def derivatives(self, x: Any) -> Any:
-        """Return the value at a place, and all derivatives there."""
+        """Return the value and all derivatives at a point."""
         return np.stack([self(x, nu) for nu in range(self._eval_args[2] + 1)])
 
     def integral(self, a: Any, b: Any) -> Any:
-        """Return the integral between two places; the spline is 0 beyond its ends."""
+        """Return the integral between two points; the spline is 0 outside its interval."""
         return splint(a, b, self._eval_args)
 
     def get_coeffs(self) -> Any:
@@ -193,16 +193,16 @@ class UnivariateSpline:
         return as_operand(c)[: len(t) - k - 1]
 
     def get_knots(self) -> Any:
-        """Return the places where the pieces meet."""
+        """Return the positions of the interior knots and the ends."""
         t, _, k = self._eval_args
         return t[k : len(t) - k] if carries_history(t) else as_tensors(self._plain.get_knots())
 
     def get_residual(self) -> Any:
-        """Return the sum of squared residuals; a plain number."""
+        """Return the sum of squared residuals, a plain number."""
         return self._plain.get_residual()
 
     def roots(self) -> Any:
-        """Return the roots, for points and values without history."""
+        """Return the roots; the points and values must have no history."""
         if carries_history(self._eval_args[:2]):
             raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
         return as_tensors(self._plain.roots())
@@ -219,7 +219,7 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
 
 
 class LSQUnivariateSpline(UnivariateSpline):
-    """A spline with given inner knots, closest to values in the sense of least squares; gradients flow to the values.
+    """A least-squares spline with given interior knots; gradients flow to the values.
 
     Arguments:
         x, y, t, w, bbox, k, ext, check_finite: as for `scipy.interpolate.LSQUnivariateSpline`.

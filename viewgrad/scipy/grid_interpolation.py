@@ -1,4 +1,4 @@
-"""Interpolation on grids, of `scipy.interpolate`, for tensors."""
+"""Interpolation on grids from `scipy.interpolate`, for tensors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RectBivariateSpline:
         return (rows[0] @ float_copy(self.tck[2]) * rows[1]).sum(-1).reshape(places[0].shape)
 
     def integral(self, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
-        """Return the integral over a rectangle; it is 0 beyond the grid."""
+        """Return the integral over a rectangle; the spline is 0 outside the grid."""
         rows = [
             BSpline(t, np.eye(len(t) - k - 1), k).integrate(*(np.clip(float_copy(end), t[k], t[-k - 1]) for end in ab))
             for t, k, ab in zip(self.tck, self.degrees, ((xa, xb), (ya, yb)))
@@ -134,7 +134,7 @@ class RegularGridInterpolator:
         return NdBSpline(tuple(knots), c, degree)
 
     def _monotone(self, flat: Any, plain: Any) -> Any:
-        """Return the values of monotone cubics along one dimension after the other, from the last."""
+        """Interpolate with monotone cubics along one dimension after another, starting with the last."""
         last = len(self.grid) - 1
         found = PchipInterpolator(self.grid[last], np.moveaxis(self.values, last, 0))(flat[:, last])
         for place in range(last - 1, -1, -1):
@@ -145,10 +145,10 @@ class RegularGridInterpolator:
         return found
 
     def _corners(self, flat: Any, plain: Any, method: str) -> list[list[tuple[Any, Any]]]:
-        """Return for each dimension the indices of the grid points beside the places, with their weights."""
+        """Return the indices of the neighbouring grid points for each dimension, with their weights."""
         corners: list[list[tuple[Any, Any]]] = []
         for place, axis in enumerate(self.grid):
-            if len(axis) == 1:  # constant along it
+            if len(axis) == 1:  # constant along this dimension
                 corners.append([(np.zeros(len(plain), int), 1.0)])
                 continue
             left = _pieces(self._plain_grid[place], plain[:, place])
@@ -160,14 +160,14 @@ class RegularGridInterpolator:
         return corners
 
     def _points(self, xi: Any) -> Any:
-        """Return the points, with their coordinates along the last dimension."""
+        """Return the points with their coordinates along the last dimension."""
         if isinstance(xi, tuple):
             return np.stack(np.broadcast_arrays(*(float_copy(each) for each in xi)), -1)
         points = float_copy(xi)
         return points.reshape(-1, len(self.grid)) if points.ndim == 1 else points
 
     def _mixed(self, corners: list[list[tuple[Any, Any]]]) -> Any:
-        """Return the values at the corners of cells, mixed by their weights."""
+        """Return the weighted sum of the values at the corners of cells."""
         mixed: list[tuple[tuple[Any, ...], Any]] = [((), 1.0)]
         for choices in corners:
             mixed = [((*index, i), weight * w) for index, weight in mixed for i, w in choices]
@@ -180,7 +180,7 @@ class RegularGridInterpolator:
 
 
 def _pieces(axis: Any, places: Any) -> Any:
-    """Return the number of the piece between grid points in which each place is; the outer ones extend."""
+    """Return the grid cell of each point; the outer cells extend to infinity."""
     return np.clip(np.searchsorted(axis, places, "right") - 1, 0, len(axis) - 2)
 
 

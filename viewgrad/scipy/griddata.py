@@ -1,4 +1,4 @@
-"""Interpolation of values at scattered points, with gradients to the values and the evaluation points.
+"""Interpolation of scattered data, with gradients for the values and the evaluation points.
 
 Source: M. J. D. Powell, "The theory of radial basis function approximation in 1990" (1992), for `RBFInterpolator`.
 """
@@ -21,7 +21,7 @@ from .wrap import float_copy, floating, numbers
 
 
 def plain_places(points: Any, name: str) -> Any:
-    """Return the places of given values, one row for each, as an array."""
+    """Return the positions of given values as an array with one row for each."""
     if carries_history(points):
         raise lost(f"scipy.interpolate.{name}", "no gradient flows to the data points; pass detach() of them")
     columns = np.broadcast_arrays(*plain_values(points)) if isinstance(points, tuple) else None
@@ -30,7 +30,7 @@ def plain_places(points: Any, name: str) -> Any:
 
 
 def _asked_places(args: tuple[Any, ...]) -> Any:
-    """Return the evaluation points: an array of rows, or an array for each coordinate."""
+    """Return the evaluation points, given as rows of an array or as an array for each coordinate."""
     given = args[0] if len(args) == 1 else args
     if isinstance(given, tuple):
         return np.stack(np.broadcast_arrays(*map(floating, given)), -1)
@@ -78,7 +78,7 @@ class NearestNDInterpolator:
     """Nearest-neighbour interpolation between scattered points; gradients flow to the values.
 
     Arguments:
-        x, y: the points, one in each row, and the values.
+        x, y: the points, one in each row, and their values.
         rescale, tree_options: as for `scipy.interpolate.NearestNDInterpolator`.
     """
 
@@ -96,7 +96,7 @@ class NearestNDInterpolator:
 
 
 def _root(squares: Any) -> Any:
-    """Return lengths, from their squares; a length of 0 has a gradient of 0."""
+    """Return the square roots of squared lengths; a length of 0 has a gradient of 0."""
     apart = plain_values(squares.detach()) != 0
     return np.where(apart, np.where(apart, squares, 1.0) ** 0.5, 0.0)
 
@@ -105,7 +105,7 @@ def _thin_plate(squares: Any) -> Any:
     return 0.5 * squares * np.log(np.where(plain_values(squares.detach()) == 0, 1.0, squares))
 
 
-# The radial basis functions, of the squared distance, each with the minimum degree of the polynomial.
+# The radial basis functions of the squared distance, with the minimum degree of the polynomial.
 KERNELS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
     "linear": (lambda squares: -_root(squares), 0),
     "thin_plate_spline": (_thin_plate, 1),
@@ -118,7 +118,7 @@ KERNELS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
 }
 
 
-# SciPy's older radial functions, of distances and the scale.
+# The radial functions of SciPy's legacy class, of the distance and the scale.
 RADIAL: Final[dict[str, Any]] = {
     "multiquadric": lambda r, scale: np.sqrt((r / scale) ** 2 + 1),
     "inverse": lambda r, scale: 1.0 / np.sqrt((r / scale) ** 2 + 1),
@@ -131,14 +131,14 @@ RADIAL: Final[dict[str, Any]] = {
 
 
 class Rbf:
-    """Interpolation by radial functions, in SciPy's older form; gradients flow to values and all places.
+    """Radial basis function interpolation with SciPy's legacy interface; gradients flow to values and all points.
 
     Arguments:
-        args: the coordinates of the places, an array for each, and the values there.
+        args: the coordinates of the points, one array for each, followed by the values.
         function: the name of the radial function.
         epsilon: the scale of distances.
         smooth: the smoothing parameter; 0 for interpolation.
-        options: norm and mode, which are SciPy's defaults for tensors with a history.
+        options: norm and mode, which must have their defaults if tensors have a history.
     """
 
     def __init__(self, *args: Any, function: str = "multiquadric", epsilon: Any = None, smooth: Any = 0.0,
@@ -169,14 +169,14 @@ class Rbf:
 
 
 class RBFInterpolator:
-    """Interpolation, or smoothing, by radial functions; gradients flow to values, to their places, and to others.
+    """Interpolation or smoothing by radial basis functions; gradients flow to values, points and evaluation points.
 
     Arguments:
-        y, d: the places, one row for each, and the values there.
-        neighbors: refused where tensors have a history; all places are used.
+        y, d: the points, one in each row, and their values.
+        neighbors: not supported for tensors with a history, for which all points are used.
         smoothing: the smoothing parameter, a number or one for each value; 0 for interpolation.
         kernel: the name of the radial function.
-        epsilon: the factor of distances.
+        epsilon: the factor by which distances are multiplied.
         degree: the degree of the polynomial that is added; -1 for none.
     """
 
@@ -192,7 +192,7 @@ class RBFInterpolator:
                 *map(plain_values, (y, d)), neighbors, plain_values(smoothing), kernel, epsilon, degree
             )
             return
-        # SciPy checks the arguments, and has the defaults
+        # SciPy checks the arguments and defines the defaults
         theirs.RBFInterpolator(*map(_values, (y, d)), None, _values(smoothing), kernel, _values(epsilon), degree)
         self.y, values = floating(y), numbers(d) * 1.0
         self.epsilon = 1.0 if epsilon is None else epsilon

@@ -1,8 +1,8 @@
 """Implicit differentiation: solutions found by a search, as functions of the tensors that the function captures.
 
-A root of a function moves with the function's parameters, by the implicit function theorem. Newton's method gives the
-same derivatives: a step from the root changes it only through the parameters. Each step taken on tensors increases the
-order of exact derivatives from n to 2 n + 1: three steps have those up to the seventh.
+By the implicit function theorem, a root of a function depends on the function's parameters. Newton's method yields the
+same derivatives: a step from the root changes it only through the parameters. Each step taken on tensors raises the
+order of exact derivatives from n to 2 n + 1; three steps are exact up to the seventh order.
 
 Source: A. Griewank, A. Walther, "Evaluating Derivatives" (2008), chapter 15.
 """
@@ -21,12 +21,12 @@ from ..operators.numpy_api.conversion import as_tensors, plain_values
 from .wrap import copied, float_copy
 
 STEPS: Final = 3
-LOOSE: Final = 1e-6  # allowed distance from the fixed point of Newton's method, if it no longer converges
+LOOSE: Final = 1e-6  # allowed distance from the fixed point of Newton's method once it no longer converges
 Function = Callable[[Any], Any]
 
 
 def _at(place: Any, step: Function) -> Any:
-    """Return the place with the history of steps from it, and with the value that was found."""
+    """Return the solution with the value that was found and the history of Newton steps from it."""
     found = np.asarray(plain_values(place), float)
     start = moved = copied(found)
     for _ in range(STEPS):
@@ -50,7 +50,8 @@ def root_place(function: Function, place: Any) -> Any:
     """Return a root of a function of a tensor, with its history.
 
     Arguments:
-        function: gives as many values as the place has elements; it may refer to tensors that have a history.
+        function: a function that returns as many values as the point has elements; it may refer to tensors that have a
+            history.
         place: a root, an array or a number.
     """
 
@@ -76,9 +77,9 @@ def root_place(function: Function, place: Any) -> Any:
 
 
 def root_of_many(function: Function, place: Any) -> Any:
-    """Return a root of a function of many unknowns, with the slopes at the root used for all steps.
+    """Return a root of a function of many unknowns, using the Jacobian at the root for all steps.
 
-    That is cheaper than Newton's method; each step makes derivatives right up to one order more: up to the third.
+    This is cheaper than Newton's method; each step makes derivatives exact to one more order, up to the third.
     """
     start = np.array(plain_values(place), float)
     slopes = plain_values(jacrev(function)(as_tensors(start.copy())).detach())
@@ -86,7 +87,7 @@ def root_of_many(function: Function, place: Any) -> Any:
 
 
 def root_by_elements(function: Function, place: Any) -> Any:
-    """Return the root of a function whose values each depend only on the element at the same position."""
+    """Return the root of an elementwise function."""
 
     def summed(x: Any) -> Any:
         return float_copy(function(x)).sum()
@@ -98,9 +99,9 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
     """Return a minimizer of a function of a tensor, with its history.
 
     Arguments:
-        function: gives one number; it may refer to tensors that have a history.
+        function: a function that returns one number; it may refer to tensors that have a history.
         place: the minimizer.
-        free: the mask of elements that may move; the others are at their bounds. All if omitted.
+        free: the mask of elements that may vary; the others are at their bounds. By default, all may vary.
     """
     found = np.asarray(plain_values(place), float)
     places = np.flatnonzero(np.ones(found.shape, bool) if free is None else free)
@@ -108,7 +109,7 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
     def moved(elements: Any) -> Any:
         x = as_tensors(np.array(found).reshape(-1)) * 1.0
         x[places] = elements
-        return x.reshape(found.shape)[()]  # a number is a scalar
+        return x.reshape(found.shape)[()]  # a number becomes a scalar
 
     def gradient(elements: Any) -> Any:
         return grad(lambda each: float_copy(function(moved(each))).reshape(()))(elements)

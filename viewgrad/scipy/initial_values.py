@@ -1,8 +1,8 @@
 """Initial value problems: `solve_ivp`, `odeint` and `ode` of `scipy.integrate`, for tensors.
 
-The values are SciPy's. The gradients are those of the steps that SciPy took, by RK23, RK45, DOP853 and Radau's method.
-Solutions of the other methods are retraced by smaller steps of DOP853 or Radau's method. Gradients flow to the start,
-to the times, and to the tensors captured by the right-hand side.
+The values are SciPy's. For RK23, RK45, DOP853 and Radau's method, the gradients are those of the steps that SciPy took.
+Solutions of the other methods are retraced by smaller steps of DOP853 or Radau's method. Gradients flow to the initial
+values, to the times, and to the tensors captured by the right-hand side.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..tensor.tensor import Tensor, as_scalar
 from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
 from .wrap import args_tuple, copied, float_copy, numbers
 
-# How closely DOP853 and Radau's method follow a solution that another method found.
+# The tolerances with which DOP853 and Radau's method retrace a solution found by another method.
 CLOSELY: Final[dict[str, dict[str, Any]]] = {
     "DOP853": {"rtol": 1e-10, "atol": 1e-11},
     IMPLICIT: {"rtol": 1e-8, "atol": 1e-10},
@@ -39,7 +39,7 @@ def _plain(value: Any) -> Any:
 
 
 class Solution(dict[str, Any]):
-    """The result of `solve_ivp`, whose entries are attributes too."""
+    """The result of `solve_ivp`, whose entries are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -66,7 +66,7 @@ def solve_ivp(
     Gradients flow to the initial values, the times (including those of events), and captured tensors.
 
     Raises:
-        UnsupportedFunctionError: for a method defined by the caller, if something has a history.
+        UnsupportedFunctionError: for a method defined by the caller, if there is a history to record.
     """
     start: Any = np.atleast_1d(float_copy(y0))
     given = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
@@ -147,7 +147,7 @@ def _path(
 
 
 def _followed(slope: Any, ends: tuple[float, float], start: Any, clock: Any, options: dict[str, Any]) -> Trajectory:
-    """Return a solution that a method of many steps found, followed closely by a method of single steps."""
+    """Retrace a solution that a multistep method found, by a single-step method."""
     closely = dict(CLOSELY[IMPLICIT])
     closely.update({key: options[key] for key in ("max_step", "jac") if key in options})
     path = solved(slope, ends, start, IMPLICIT, clock, closely)
@@ -174,7 +174,7 @@ def _with_history(
     else:
         clock = _clock(t_span, tuple(map(plain_number, t_span)))  # type: ignore[arg-type]
         places = [clock(t) for t in found.t]
-        if found.status == 1:  # an event ended it
+        if found.status == 1:  # terminated by an event
             ending = [t for each in moments for t in each if plain_number(t) == found.t[-1]]
             places[-1] = ending[0] if ending else places[-1]
     solution["t"] = pinned(np.stack([as_operand(t) for t in places]), found.t)
@@ -185,7 +185,7 @@ def _with_history(
 
 
 def _moment(event: Callable[..., Any], path: Trajectory, found: float, given: tuple[Any, ...]) -> Any:
-    """Return the time at which an event happens, with its history: there a function of the solution vanishes."""
+    """Return the time of an event with its history; it is a root of a function of the solution."""
     with enable_grad():
         place = as_scalar(Tensor(found, requires_grad=True))
         slope: Any
@@ -224,8 +224,8 @@ def odeint(
 ) -> Any:
     """Solve a differential equation at given times, as `scipy.integrate.odeint`.
 
-    Gradients flow to the start, the times and the tensors captured by the right-hand side. They are those of steps of
-    DOP853, or of Radau's method if SciPy found the equation stiff.
+    Gradients flow to the initial values, the times and the tensors captured by the right-hand side. They are those of
+    steps of DOP853, or of Radau's method if SciPy found the equation stiff.
     """
     args = args_tuple(args)
     start: Any = np.atleast_1d(float_copy(y0))
@@ -258,7 +258,7 @@ def odeint(
 
 
 def _along(slope: Any, ends: tuple[float, float], start: Any, stiff: bool, clock: Any) -> Trajectory:
-    """Return a solution with its history, by the method that suits it."""
+    """Return a solution with its history, computed by a suitable method."""
     method = IMPLICIT if stiff else "DOP853"
     path = solved(slope, (float(ends[0]), float(ends[1])), start, method, clock, CLOSELY[method])
     if path is None:
@@ -297,12 +297,12 @@ class ode:
         return self
 
     def set_f_params(self, *args: Any) -> ode:
-        """Set further arguments of the right-hand side."""
+        """Set additional arguments of the right-hand side."""
         self.f_params = args
         return self
 
     def set_jac_params(self, *args: Any) -> ode:
-        """Set further arguments of the Jacobian."""
+        """Set additional arguments of the Jacobian."""
         self.jac_params = args
         return self
 
@@ -311,7 +311,7 @@ class ode:
         self._plain.set_solout(solout)
 
     def integrate(self, t: Any, step: bool = False, relax: bool = False) -> Any:
-        """Integrate up to a time, and return the values there, with their history."""
+        """Integrate up to a time and return the values there, with their history."""
         before = self._plain.t
         found = np.array(self._plain.integrate(plain_number(t), step, relax))
         start, after = self._y, self._plain.t
@@ -327,18 +327,18 @@ class ode:
 
     @property
     def t(self) -> Any:
-        """The time that was reached."""
+        """The current time."""
         return self._plain.t
 
     @property
     def y(self) -> Any:
-        """The values at the time that was reached."""
+        """The values at the current time."""
         return self._y
 
     def successful(self) -> bool:
-        """Return whether the last call reached its time."""
+        """Return whether the last integration reached its end."""
         return bool(self._plain.successful())
 
     def get_return_code(self) -> Any:
-        """Return the method's report on the last call."""
+        """Return the return code of the last integration."""
         return self._plain.get_return_code()

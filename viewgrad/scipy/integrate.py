@@ -52,7 +52,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     """Return the cumulative integral of samples by the trapezoidal rule."""
     y = np.moveaxis(numbers(y), axis, -1)
     widths = dx
-    if x is None and np.ndim(dx):  # SciPy's steps of an array have the shape of `y`
+    if x is None and np.ndim(dx):  # for an array, SciPy's steps have the shape of `y`
         widths = np.moveaxis(with_ndim(numbers(dx), y.ndim), axis, -1)
     if x is not None:
         x = numbers(x)
@@ -94,7 +94,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 def _first_of_two(y: Any, widths: Any) -> Any:
     """Return the integrals over the first of every two intervals, of the parabola through three samples."""
     first, second = widths[..., :-1], widths[..., 1:]
-    # As in SciPy, a quotient with a width of 0 is 0.
+    # As in SciPy, a quotient with a zero width is 0.
     share, ratio = _quotient(first, first + second), _quotient(first, second)
     last = share * ratio
     sums = (3.0 - share) * y[..., :-2] + (3.0 + last + share) * y[..., 1:-1] - last * y[..., 2:]
@@ -138,7 +138,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 def _quotient(dividend: Any, divisor: Any) -> Any:
-    """Return a quotient, and 0 for a divisor of 0."""
+    """Return a quotient, or 0 if the divisor is 0."""
     is_zero = plain_values(divisor) == 0
     if not np.any(is_zero):
         return dividend / divisor
@@ -147,7 +147,7 @@ def _quotient(dividend: Any, divisor: Any) -> Any:
 
 # -- functions ---------------------------------------------------------------------------------------------------------
 
-# The 21-point Gauss-Kronrod rule, from SciPy itself: its weights are the integrals of the unit vectors.
+# The 21-point Gauss-Kronrod rule, obtained from SciPy: its weights are the integrals of the unit vectors.
 NODES: Final = 21
 
 
@@ -158,7 +158,7 @@ def _rule() -> tuple[Any, Any]:
 
 
 def _over_nothing(function: Callable[..., Any], args: Any, a: Any, b: Any) -> Any:
-    """Return the integral between equal bounds, as it depends on them."""
+    """Return the integral between equal bounds, with its derivative with respect to them."""
     if not math.isfinite(plain_number(a)):
         return as_operand(0.0)
     low, high = numbers(a), numbers(b)
@@ -170,8 +170,8 @@ def _over_nothing(function: Callable[..., Any], args: Any, a: Any, b: Any) -> An
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
     """Return the integral of a function; gradients flow to the bounds and to captured tensors.
 
-    SciPy computes the value and chooses the intervals. The gradient is that of Gaussian quadrature on them. They
-    are divided further where the two disagree, as they do at a singularity.
+    SciPy computes the value and chooses the intervals. The gradient is computed by Gaussian quadrature on these
+    intervals, which are divided further where the two results disagree, as at a singularity.
     """
     args = args_tuple(args)
     if options.pop("complex_func", False):
@@ -210,14 +210,14 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
 
 
 def _by_gauss(function: Callable[[float], Any], interval: tuple[float, float]) -> Any:
-    """Return the integral over an interval, by Gauss's rule."""
+    """Return the integral over an interval, by Gaussian quadrature."""
     start, end = interval
     nodes, weights = _rule()
     half = 0.5 * (end - start)
     return sum(half * weight * function(0.5 * (start + end) + half * node) for node, weight in zip(nodes, weights))
 
 
-# Intervals are divided until Gauss's rule agrees with itself on their halves, to these digits of the whole.
+# Intervals are divided until Gaussian quadrature on them and on their halves agrees, to this fraction of the total.
 CLOSE: Final = 1e-11
 MOST_INTERVALS: Final = 300
 
@@ -225,7 +225,7 @@ MOST_INTERVALS: Final = 300
 def _narrow_enough(
     function: Callable[[float], Any], intervals: list[tuple[float, float]], found: float
 ) -> list[tuple[float, float]]:
-    """Return intervals on which Gauss's rule is exact enough, from those that SciPy found."""
+    """Return intervals on which Gaussian quadrature is sufficiently accurate, starting from those that SciPy found."""
 
     def plain(interval: tuple[float, float]) -> float:
         with no_grad():
@@ -260,7 +260,7 @@ def quad_vec(
 ) -> Any:
     """Return the integral of an array-valued function; gradients flow as for `quad`.
 
-    SciPy computes the value and chooses the intervals. The gradient is that of Gaussian quadrature on their halves.
+    SciPy computes the value and chooses the intervals. The gradient is computed by Gaussian quadrature on their halves.
     """
     low, high = plain_number(a), plain_number(b)
 
@@ -281,7 +281,8 @@ def quad_vec(
             return _at(lambda x: numbers(f(x, *args)), (), place, a, b, low, high)
 
         marks = np.array(information.intervals)
-        if not math.isfinite(low) and not math.isfinite(high):  # SciPy's go from -1 to 1; `_at` takes both sides as one
+        # SciPy's intervals for infinite bounds range from -1 to 1; `_at` combines both sides
+        if not math.isfinite(low) and not math.isfinite(high):
             ends = np.unique(np.abs(np.append(marks.reshape(-1), [0.0, 1.0])))
             marks = np.stack([ends[:-1], ends[1:]], -1)
         middles = marks.mean(-1)
@@ -306,7 +307,7 @@ def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = N
             return plain_number(as_argument(func(*x, *given)))
 
     def integrated(*outer: Any) -> Any:
-        """Return the integral over the variables that are not given, the innermost first."""
+        """Return the integral over the variables that are not given, innermost first."""
         place = len(ranges) - len(outer) - 1
         if place < 0:
             return func(*outer, *given)
@@ -336,18 +337,18 @@ def tplquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
     epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
 ) -> Any:  # fmt: skip
-    """Return the integral of func(z, y, x), as `dblquad`, and z from qfun(x, y) to rfun(x, y)."""
+    """Return the integral of func(z, y, x) as for `dblquad`, with z from qfun(x, y) to rfun(x, y)."""
     ranges = [_limits(2, qfun, rfun), _limits(1, gfun, hfun), [a, b]]
     return nquad(func, ranges, args, {"epsabs": epsabs, "epsrel": epsrel})
 
 
 def _limits(count: int, *limits: Any) -> Callable[..., Any]:
-    """Return the limits of an inner integral as a function of the outer variables, the innermost of them first."""
+    """Return the limits of an inner integral as a function of the outer variables, innermost first."""
     return lambda *outer: [each(*outer[:count][::-1]) if callable(each) else each for each in limits]
 
 
 def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: float, high: float) -> Any:
-    """Return the integrand at a place among the intervals that SciPy found, in the variable that it used there."""
+    """Return the integrand at a point of SciPy's intervals, in the variable that SciPy used there."""
     if math.isfinite(low) and math.isfinite(high):
         if low == high:
             return 0.0

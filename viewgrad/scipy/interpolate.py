@@ -1,7 +1,7 @@
 """`scipy.interpolate` for tensors: splines and interpolation in one dimension.
 
-They are differentiable with respect to the values and the evaluation points. Others are in `piecewise.py` and
-`grid_interpolation.py`.
+They are differentiable with respect to the values and the evaluation points. Other interpolants are in `piecewise.py`
+and `grid_interpolation.py`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CubicSpline(PPoly):
 
 
 def _has_slopes(bc_type: Any) -> bool:
-    """Return whether derivatives other than 0 are given at the ends."""
+    """Return whether nonzero derivatives are given at the ends."""
     if isinstance(bc_type, str):
         return False
     given = [end[1] for end in bc_type if not isinstance(end, str)]
@@ -72,14 +72,14 @@ def _has_slopes(bc_type: Any) -> bool:
 
 
 def _ends(bc_type: Any, count: int) -> Any:
-    """Return the conditions at the ends for splines through the unit vectors."""
+    """Return the end conditions for splines through the unit vectors."""
     if isinstance(bc_type, str):
         return bc_type
     return tuple([end if isinstance(end, str) else (end[0], np.zeros(count)) for end in bc_type])
 
 
 def _units(knots: Any, periodic: bool) -> Any:
-    """Return the unit vectors, one in each column; the last value of a periodic spline does not matter."""
+    """Return the unit vectors as columns; the last value of a periodic spline is ignored."""
     units = np.eye(len(knots))
     if periodic:
         units[-1] = units[0]
@@ -87,7 +87,7 @@ def _units(knots: Any, periodic: bool) -> Any:
 
 
 def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
-    """Return a spline that is linear in values, of the splines of the unit vectors."""
+    """Return a spline that is linear in its values, constructed from the splines of the unit vectors."""
     values = double_copy(y)
     axis = np.lib.array_utils.normalize_axis_index(axis, values.ndim)
     c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((1,), (0,)))
@@ -98,15 +98,16 @@ def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
 def make_interp_spline(
     x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True
 ) -> BSpline:
-    """Return the interpolating spline of degree `k`; gradients flow to everything but the knots of a periodic one.
+    """Return the interpolating spline of degree `k`; gradients flow to everything except the knots of a periodic
+    spline.
 
     Arguments:
         x, y: the points, ascending, and the values along `axis`.
         k: the degree.
-        t: the knots, as many as points, degree and conditions need.
-        bc_type: "not-a-knot", "periodic", "natural", "clamped", or for both ends one of the last two or pairs of the
+        t: the knots, whose number follows from the points, the degree and the conditions.
+        bc_type: "not-a-knot", "periodic", "natural", "clamped", or for each end one of the last two, or pairs of the
             order of a derivative and its value.
-        axis: the dimension of the values that belongs to the points.
+        axis: the dimension of the values that corresponds to the points.
         check_finite: whether to raise ValueError for points or values that are not finite.
     """
     plain, values = plain_values(double_copy(x).detach()), double_copy(y)
@@ -145,7 +146,7 @@ def make_interp_spline(
 
 
 def _conditions(end: Any, k: int) -> list[tuple[int, Any]]:
-    """Return the derivatives that are given at an end of a spline of a degree, with their orders."""
+    """Return the derivatives prescribed at an end of a spline, with their orders."""
     named = {"clamped": [(1, 0.0)], "natural": [(2, 0.0)]}
     if isinstance(end, str):
         if end not in named:
@@ -164,7 +165,7 @@ def splprep(
     x: Any, w: Any = None, u: Any = None, ub: Any = None, ue: Any = None, k: int = 3, task: int = 0, s: Any = None,
     t: Any = None, full_output: int = 0, nest: Any = None, per: int = 0, quiet: int = 1,
 ) -> Any:  # fmt: skip
-    """Return the knots, coefficients and degree of a curve through points, and the parameters of these.
+    """Return the knots, coefficients and degree of a curve through points, and the parameter of each point.
 
     Without smoothing, gradients flow to the points and the parameters.
     """
@@ -186,13 +187,13 @@ def splprep(
 
 
 def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, **options: Any) -> BSpline:
-    """Return the least-squares spline with the given knots; gradients flow to everything that is given."""
+    """Return the least-squares spline with the given knots; gradients flow to all arguments."""
     if carries_history((x, t, w)):
         places, knots, values = double_copy(x), double_copy(t), double_copy(y)
         axis = np.lib.array_utils.normalize_axis_index(axis, values.ndim)
         values = np.moveaxis(values, axis, 0)
         weights = None if w is None else double_copy(w)
-        # It raises for what it refuses.
+        # This raises for unsupported arguments.
         scipy.interpolate.make_lsq_spline(
             *plain_values((places.detach(), values.detach(), knots.detach())), k,
             None if weights is None else plain_values(weights.detach()), **options,
@@ -232,9 +233,9 @@ class interp1d:
     Arguments:
         x, y: the points and the values.
         kind: "linear", "nearest", "previous", "next", "zero", "slinear", "quadratic", "cubic", or a spline's degree.
-        axis: the dimension of `y` that belongs to the points.
+        axis: the dimension of `y` that corresponds to the points.
         bounds_error: whether a point outside raises an error; the default unless `fill_value` is "extrapolate".
-        fill_value: the value outside, a pair for both ends, or "extrapolate".
+        fill_value: the value outside, a pair of values for the two ends, or "extrapolate".
         copy, assume_sorted: as in SciPy.
     """
 
@@ -286,7 +287,7 @@ class interp1d:
             raise ValueError("A value in x_new is outside of the interpolation range.")
         found = self._inside(flat, plain)
         if self.extrapolates and self._kind in ("previous", "next"):
-            beyond = below if self._kind == "previous" else above  # where there is no such point
+            beyond = below if self._kind == "previous" else above  # if there is no such point
             found = np.where(along_first(beyond, found.ndim), np.nan, found)
         elif not self.extrapolates and (below.any() or above.any()):
             low, high = self.fill_value if isinstance(self.fill_value, tuple) else (self.fill_value,) * 2
@@ -301,13 +302,13 @@ class interp1d:
         x, y = self.x, self._leading
         if self._spline is not None:
             return self._spline(flat)
-        if self._degree is not None and self._degree > 1:  # of points or values that are not all known
+        if self._degree is not None and self._degree > 1:  # if not all points or values are known
             return y[np.zeros(len(plain), int)] * np.nan
         if len(x) == 1:
             return y[np.zeros(len(plain), int)]
         if self._kind == "linear":
             if y.ndim == 1 and not self.extrapolates and {x.dtype.char, y.dtype.char} <= {"d", "l"}:
-                return np.interp(flat, x, y)  # as in SciPy, which differs beside a NaN
+                return np.interp(flat, x, y)  # as in SciPy, which differs next to a NaN
             right = np.clip(np.searchsorted(self._places, plain), 1, len(x) - 1)
             left = right - 1
             slopes = (y[right] - y[left]) / along_first(x[right] - x[left], y.ndim)
@@ -333,7 +334,7 @@ def griddata(
     """Interpolate between scattered points; gradients flow to the values and the evaluation points.
 
     Arguments:
-        points, values: the points, one row for each or an array for each coordinate, and the values there.
+        points, values: the points, as rows of an array or as an array for each coordinate, and their values.
         xi: the evaluation points.
         method: "nearest", "linear", or "cubic"; for tensors with a history, the last in one dimension only.
         fill_value: the value outside the convex hull of the points, except with "nearest".

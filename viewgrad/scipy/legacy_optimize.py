@@ -1,6 +1,6 @@
-"""The functions of `scipy.optimize` that are named after their methods, for functions of tensors.
+"""The functions of `scipy.optimize` named after their methods, for functions of tensors.
 
-SciPy searches, with plain values. Solutions depend on the tensors that the function captures; see `implicit_diff.py`.
+SciPy searches with plain values. Solutions depend on the tensors that the function captures; see `implicit_diff.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without history: an array of a tensor, and lists of them."""
+    """Return a value without history: an array for a tensor, also in lists."""
     if isinstance(value, (list, tuple)) and not holds_tensor(value):
         return value
     found = as_argument(value)
@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_arrays(function: Any, given: tuple[Any, ...]) -> Any:
-    """Return a function of tensors as one of arrays."""
+    """Convert a function of tensors to a function of arrays."""
     if not callable(function):
         return function
 
@@ -51,7 +51,7 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
 
 
 def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
-    """Return SciPy's result, an array, a tuple that begins with it, or an object, with the history of the place."""
+    """Return SciPy's result (an array, a tuple that begins with one, or an object) with the history of the solution."""
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
     if not captures_history(function, np.asarray(place, float), given):
         return _as_tensors(found)
@@ -72,7 +72,7 @@ def _as_tensors(found: Any) -> Any:
 
 
 def free_elements(place: Any, bounds: Any) -> Any:
-    """Return the mask of the elements of a point that are not at their bounds; None if there are no bounds."""
+    """Return the mask of the elements of a point that are not at their bounds, or None if there are no bounds."""
     if bounds is None:
         return None
     if isinstance(bounds, theirs.Bounds):
@@ -84,13 +84,13 @@ def free_elements(place: Any, bounds: Any) -> Any:
     return (x - low > least) & (high - x > least)
 
 
-# Those whose function returns its value and gradient, unless the gradient is passed separately.
+# The searches whose function returns both its value and gradient, unless the gradient is passed separately.
 WITH_SLOPES: Final = frozenset({"fmin_l_bfgs_b", "fmin_tnc"})
 SLOPES: Final = ("fprime", "fhess", "jac")
 
 
 def _search(name: str) -> None:
-    """Define a search: SciPy runs on plain values, and the result gets its history."""
+    """Define a search: SciPy runs on plain values, and the history is added to the result."""
     scipys = getattr(theirs, name)
     signature = inspect.signature(scipys)
     first = next(iter(signature.parameters))
@@ -129,7 +129,7 @@ def _search(name: str) -> None:
 
 
 def _pair(function: Any, given: tuple[Any, ...]) -> Any:
-    """Return a function of tensors that gives a value and a gradient, as one of arrays."""
+    """Convert a function of tensors that returns a value and a gradient to a function of arrays."""
 
     def call(x: Any) -> Any:
         with no_grad():
@@ -150,7 +150,7 @@ for _name in (
 def leastsq(
     func: Callable[..., Any], x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
 ) -> Any:
-    """Return the least-squares solution for a function of a tensor, differentiable."""
+    """Return the differentiable least-squares solution for a function of a tensor."""
     given = args_tuple(args)
     found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
     if not captures_history(func, found[0], given):
@@ -175,7 +175,7 @@ def nnls(A: Any, b: Any, **options: Any) -> Any:
 
 
 def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **options: Any) -> Any:
-    """Return the least-squares solution within bounds; variables at a bound move with it."""
+    """Return the least-squares solution within bounds; variables at a bound depend on the bound."""
     limits = (bounds.lb, bounds.ub) if isinstance(bounds, theirs.Bounds) else tuple(bounds)
     plain = tuple(np.asarray(_plain(limit), float) for limit in limits)
     found = theirs.lsq_linear(_plain(A), _plain(b), plain, *args, **options)
@@ -222,7 +222,7 @@ def rosen_der(x: Any) -> Any:
 
 
 def rosen_hess(x: Any) -> Any:
-    """Return the second derivatives of Rosenbrock's function of a vector."""
+    """Return the Hessian of Rosenbrock's function of a vector."""
     x = np.atleast_1d(float_copy(x))
     beside, diagonal = np.diag(-400.0 * x[:-1], 1), np.zeros_like(x)
     diagonal[:-1] += 1200.0 * x[:-1] ** 2 - 400.0 * x[1:] + 2.0
@@ -231,7 +231,7 @@ def rosen_hess(x: Any) -> Any:
 
 
 def rosen_hess_prod(x: Any, p: Any) -> Any:
-    """Return the product of the second derivatives of Rosenbrock's function with a vector."""
+    """Return the product of the Hessian of Rosenbrock's function and a vector."""
     return rosen_hess(x) @ numbers(p)
 
 

@@ -1,7 +1,7 @@
-"""Linear programs as functions of their coefficients.
+"""Differentiable solutions of linear programs.
 
-The solution is a vertex: as many constraints as there are unknowns are active, and it solves their equations. The
-active set depends on the values, and is locally constant if the solution is unique and not degenerate.
+The solution is a vertex: as many constraints are active as there are unknowns, and the solution satisfies their
+equations. The active set depends on the values, and is locally constant if the solution is unique and not degenerate.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
     scale = 1e-7 * (1 + np.abs(x).max(initial=0.0))
     rows: list[Any] = []
     right: list[Any] = []
-    needed: list[Any] = []  # the prices of the active inequalities, none of which may be 0
+    needed: list[Any] = []  # the multipliers of the active inequalities, none of which may be 0
 
     def add(matrix: Any, limits: Any, marginals: Any, is_equal: bool) -> None:
         if matrix is None:
@@ -99,7 +99,7 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
 
 
 def _limits(bounds: Any, size: int) -> list[Any]:
-    """Return a pair of limits for each unknown."""
+    """Return a pair of bounds for each unknown."""
     if bounds is None:
         return [(0.0, None)] * size
     pairs = list(bounds)

@@ -1,4 +1,4 @@
-"""Losses of residuals for `scipy.optimize.least_squares`: functions minimized instead of the sum of squares.
+"""Losses of residuals for `scipy.optimize.least_squares`, minimized instead of the sum of squares.
 
 Source: B. Triggs et al., "Bundle Adjustment: A Modern Synthesis" (2000), for the slopes of a loss.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from ..func.transforms import grad
 from ..tensor.creation import as_operand
 
-# Each is a function of the square of a residual, in units of the square of the scale.
+# Each is a function of the squared residual, in units of the squared scale.
 BY_NAME: Final[dict[str, Callable[[Any], Any]]] = {
     "linear": lambda z: z,
     "soft_l1": lambda z: 2 * (np.sqrt(1 + z) - 1),
@@ -24,7 +24,7 @@ BY_NAME: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _loss(options: dict[str, Any]) -> tuple[Callable[[Any], Any], Any]:
-    """Return the function of squares, and the scale."""
+    """Return the function of the squared residuals, and the scale."""
     loss = options.get("loss", "linear")
     scale = as_operand(options.get("f_scale", 1.0))
     return (lambda z: as_operand(loss(z)[0])) if callable(loss) else BY_NAME[loss], scale
@@ -42,10 +42,10 @@ def squares(residuals: Any, options: dict[str, Any]) -> Any:
 
 
 def scaled_slopes(slopes: Any, residuals: Any, options: dict[str, Any]) -> Any:
-    """Return the slopes of residuals, such that their products are the second derivatives of the loss, nearly.
+    """Return the derivatives of the residuals, scaled so that their products approximate the Hessian of the loss.
 
     Arguments:
-        slopes: a row per residual.
+        slopes: the derivatives, with a row for each residual.
         residuals, options: as for `squares`.
     """
     if options.get("loss", "linear") == "linear":

@@ -1,7 +1,7 @@
-"""The steps of methods for differential equations, repeated on tensors.
+"""The steps of ODE solvers, repeated on tensors.
 
-SciPy finds the steps on plain values. A step repeated on tensors depends on its start, on its length, and on the
-tensors that the right-hand side captures.
+SciPy determines the steps on plain values. A step repeated on tensors depends on its initial values, on its length, and
+on the tensors that the right-hand side captures.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ..tensor.tensor import Tensor
 Slope = Callable[[Any, Any], Any]
 EXPLICIT: Final = ("RK23", "RK45", "DOP853")
 IMPLICIT: Final = "Radau"
-# Corrections of the stages of an implicit step: each makes derivatives of one more order right.
+# Corrections of the stages of an implicit step; each makes derivatives exact to one more order.
 CORRECTIONS: Final = 3
-# Jacobians of an earlier step are used if a correction by them shortens an error by more than this factor; corrections
-# are then made until the error of derivatives is as small as CONVERGED.
+# Jacobians of an earlier step are reused if a correction with them reduces an error by more than this factor;
+# corrections are then repeated until the error of derivatives is as small as CONVERGED.
 SLOWEST: Final = 1e-3
 CONVERGED: Final = 1e-11
-FEW: Final = 5  # the size of systems whose Jacobians cost less than to find out how good older ones are
+FEW: Final = 5  # the size of systems whose Jacobians cost less than determining the quality of older ones
 
 
 def pinned(value: Any, found: Any) -> Any:
-    """Return a value that was found, with the history of a tensor that is the same up to rounding."""
+    """Return a given value with the history of a tensor that equals it up to rounding."""
     return value + (as_tensors(np.array(found)) - value.detach())
 
 
@@ -45,11 +45,11 @@ def plain_number(value: Any) -> float:
 
 @attrs.define(slots=True, frozen=True)
 class Step:
-    """A step of a method: its start, its length, and the slopes or moves of its stages."""
+    """A step of a method: its start, its length, and the slopes or increments of its stages."""
 
     method: str
     fun: Slope
-    after: float  # the time at the end, without history
+    after: float  # the time at the end of the step, without history
     t: Any
     h: Any
     y_old: Any
@@ -57,7 +57,7 @@ class Step:
     stages: list[Any]
 
     def at(self, t: Any) -> Any:
-        """Return the value within the step, by the polynomial of the method."""
+        """Return the solution within the step, by the interpolating polynomial of the method."""
         share = (t - self.t) / self.h
         if self.method == "DOP853":
             return self._at_eighth_order(share)
@@ -86,7 +86,7 @@ def _powers(share: Any, count: int) -> Any:
 
 @functools.cache
 def _polynomial(method: str) -> Any:
-    """Return the coefficients of the slopes (of the moves, if implicit) for each power of the fraction of the step."""
+    """Return the coefficients of the slopes (or increments, if implicit) for each power of the fraction of the step."""
     if method != IMPLICIT:
         return np.array(getattr(scipy.integrate, method).P)
     return np.linalg.inv(_collocation()[0][:, None] ** np.arange(1, 4)).T
@@ -94,7 +94,7 @@ def _polynomial(method: str) -> Any:
 
 @functools.cache
 def _collocation() -> tuple[Any, Any]:
-    """Return the places of the stages of Radau's method of the fifth order, and its matrix.
+    """Return the collocation points of Radau's method of fifth order, and its matrix.
 
     Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II" (1996), section IV.5.
     """
@@ -104,12 +104,12 @@ def _collocation() -> tuple[Any, Any]:
 
 
 def weighted(weights: Any, slopes: list[Any], like: Any) -> Any:
-    """Return the sum of slopes, each times its weight."""
+    """Return the weighted sum of slopes."""
     return sum((float(w) * k for w, k in zip(weights, slopes) if w), like * 0.0)
 
 
 def _explicit_step(fun: Slope, method: str, t: Any, h: Any, y: Any, slope: Any) -> tuple[Any, list[Any]]:
-    """Return the value after a step of an explicit method of Runge and Kutta, and the slopes on the way."""
+    """Return the solution after a step of an explicit Runge-Kutta method, and the slopes of the stages."""
     solver = getattr(scipy.integrate, method)
     stages = [slope]
     for place in range(1, solver.n_stages):
@@ -120,12 +120,12 @@ def _explicit_step(fun: Slope, method: str, t: Any, h: Any, y: Any, slope: Any) 
 
 
 def _implicit_step(fun: Slope, t: Any, h: Any, y: Any, found: Any, known: Any) -> tuple[Any, list[Any], Any]:
-    """Return the value after a step of Radau's method, the stages, which solve its equations, and their Jacobians.
+    """Return the solution after a step of Radau's method, the stages, and their Jacobians.
 
     Arguments:
-        found: the moves that SciPy found; the equations correct them.
+        found: SciPy's increments, which are corrected by the equations.
         known: the Jacobians at the stages of an earlier step, or None. They are used as long as corrections converge
-            quickly: derivatives then converge as fast, and as many more corrections are made.
+            quickly; derivatives then converge at the same rate, and further corrections are made.
     """
     places, matrix = _collocation()
     size = y.size
@@ -152,15 +152,15 @@ def _implicit_step(fun: Slope, t: Any, h: Any, y: Any, found: Any, known: Any) -
 
 
 def _inverse(matrix: Any, blocks: Any, h: Any, size: int) -> Any:
-    """Return the inverse of the Jacobian of the equations of a step."""
+    """Return the inverse of the Jacobian of the stage equations."""
     slopes = np.block([[matrix[i, k] * blocks[k] for k in range(3)] for i in range(3)])
     return np.linalg.inv(np.eye(3 * size) - plain_number(h) * slopes)
 
 
 def _extra_corrections(residual: Callable[[Any], Any], start: Any, inverse: Any) -> int | None:
-    """Return the number of further corrections that an approximate inverse needs; None if it converges too slowly.
+    """Return the number of further corrections needed with an approximate inverse, or None if they converge too slowly.
 
-    A correction shortens an error by a factor that is measured here in two directions.
+    The factor by which a correction reduces an error is measured in two directions.
     """
     at = np.array(plain_values(start))
     step = 1e-6 * (1e-3 + float(np.max(np.abs(at), initial=0.0)))
@@ -178,7 +178,7 @@ def _extra_corrections(residual: Callable[[Any], Any], start: Any, inverse: Any)
 def _jacobian(fun: Slope, t: float, y: Any) -> Any:
     """Return the Jacobian of the right-hand side as an array.
 
-    `jacrev` would record it, as the right-hand side captures tensors with a history: at three times the cost.
+    `jacrev` would record it, at three times the cost, since the right-hand side captures tensors with a history.
     """
     with enable_grad():
         place = Tensor(np.array(y), requires_grad=True)
@@ -192,14 +192,14 @@ def _jacobian(fun: Slope, t: float, y: Any) -> Any:
 
 
 class Trajectory:
-    """The solution of a differential equation, by the steps that a method of SciPy took, on tensors.
+    """The solution of a differential equation on tensors, by the steps that a SciPy method took.
 
     Arguments:
-        fun: the right-hand side, of a time and the values there.
-        steps: SciPy's polynomials within its steps.
+        fun: the right-hand side, a function of the time and the values.
+        steps: SciPy's interpolating polynomials of the steps.
         start: the values at the beginning.
         method: one of `EXPLICIT`, or `IMPLICIT`.
-        clock: the time as a tensor, for one of SciPy's.
+        clock: the time as a tensor, as a function of SciPy's time.
     """
 
     def __init__(self, fun: Slope, steps: Any, start: Any, method: str, clock: Callable[[float], Any]) -> None:
@@ -222,7 +222,7 @@ class Trajectory:
             y = y_new
 
     def at(self, t: Any) -> Any:
-        """Return the values at a time, or at each of several."""
+        """Return the solution at one or several times."""
         if np.ndim(t):
             return np.stack([self.at(each) for each in t], -1)
         place = plain_number(t)
@@ -237,7 +237,7 @@ class Trajectory:
 def solved(
     fun: Slope, ends: tuple[float, float], start: Any, method: str, clock: Callable[[float], Any], options: Any
 ) -> Trajectory | None:
-    """Return the steps that a method takes from a start to an end, on tensors; None if it fails."""
+    """Return the steps that a method takes between two times on tensors, or None if it fails."""
     with no_grad():
         found = scipy.integrate.solve_ivp(
             plain_slope(fun), ends, np.array(plain_values(start.detach())), method, dense_output=True, **options
@@ -246,7 +246,7 @@ def solved(
 
 
 def plain_slope(fun: Slope) -> Callable[..., Any]:
-    """Return a right-hand side of arrays."""
+    """Convert a right-hand side to a function of arrays."""
 
     def slope(t: Any, y: Any, *args: Any) -> Any:
         with no_grad():

@@ -1,7 +1,7 @@
 """`scipy.optimize` for functions of tensors: gradients and Jacobians are computed automatically.
 
-The solution depends on the tensors that the function captures, and has a history if they do; see `implicit_diff.py`.
-It does not depend on the starting point, which gets no gradient.
+The solution depends on the tensors that the function captures, and has a history if they do; see `implicit_diff.py`. It
+does not depend on the starting point, which has no gradient.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _value(value: Any) -> Any:
 
 
 def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
-    """Return a function of arrays that gives a value and its gradient; of a compiled function, by its program."""
+    """Return a function of arrays that returns the value and the gradient; a compiled function uses its program."""
     if hasattr(fun, "__viewgrad_gradients__"):
         return lambda x: fun.plain_value_and_grad(x, *args)  # type: ignore[attr-defined]
 
@@ -72,7 +72,7 @@ def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[
 
 
 def _with_jacobian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the Jacobian of a function, as a function of arrays."""
+    """Return the Jacobian of a function as a function of arrays."""
 
     def jacobian(x: Any) -> Any:
         with enable_grad():
@@ -92,7 +92,7 @@ def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]
 
 
 def _matrix(jac: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return a Jacobian as a function of arrays, whose result may be sparse or an operator."""
+    """Convert a Jacobian to a function of arrays, whose result may be sparse or a linear operator."""
 
     def of_array(x: Any) -> Any:
         found = _value(jac(copied(x), *args))
@@ -109,7 +109,7 @@ def _without_history(result: Any) -> Any:
 
 
 WITHOUT_GRADIENT: Final = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
-# Methods that need the Hessian, and those that need its products with vectors; others do with the gradient.
+# Methods that need the Hessian, and methods that need its products with vectors; others need only the gradient.
 WITH_HESSIAN: Final = frozenset({"dogleg", "trust-exact"})
 WITH_PRODUCT: Final = frozenset({"trust-ncg", "trust-krylov"})
 CONSTRAINTS: Final = (scipy.optimize.NonlinearConstraint, scipy.optimize.LinearConstraint)
@@ -133,7 +133,8 @@ def minimize(
 ) -> Any:
     """Minimize a function of a tensor, as `scipy.optimize.minimize`; the gradient is computed automatically.
 
-    So are the Hessian, or its products with vectors, for methods that need them, and the Jacobians of constraints.
+    The Hessian or its products with vectors, for methods that need them, and the Jacobians of constraints are computed
+    automatically too.
 
     Example:
         >>> import viewgrad as vg
@@ -185,12 +186,12 @@ def minimize(
 
 
 def _with_hessian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the Hessian of a function, as a function of arrays."""
+    """Return the Hessian of a function as a function of arrays."""
     return lambda x: np.array(_value(hessian(lambda x: numbers(fun(x, *args)).reshape(()))(as_tensors(np.array(x)))))
 
 
 def _with_product(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
-    """Return the product of a function's Hessian with a vector, as a function of arrays."""
+    """Return the Hessian-vector product of a function as a function of arrays."""
 
     def product(x: Any, p: Any) -> Any:
         given = (as_tensors(np.array(each, float)) for each in (x, p))
@@ -205,7 +206,7 @@ def _product(hessp: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any,
 
 
 def _constraint(item: Any) -> Any:
-    """Return a constraint with functions of arrays; the Jacobians are computed automatically."""
+    """Convert a constraint to functions of arrays; the Jacobians are computed automatically."""
     if isinstance(item, scipy.optimize.NonlinearConstraint):
         fun, jac, hess = adopted_arguments((item.fun, item.jac, item.hess))
         second = (lambda x, v: _value(hess(copied(x), copied(v)))) if callable(hess) else hess
@@ -305,10 +306,10 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
 
 
 def _by_steps(name: str) -> Callable[..., Any]:
-    """Return the counterpart of a solver that takes no Jacobian."""
+    """Define the counterpart of a solver that uses no Jacobian."""
 
     def solve(F: Callable[..., Any], xin: Any, *others: Any, **options: Any) -> Any:
-        """Return a root of a function of a tensor, differentiable."""
+        """Return a differentiable root of a function of a tensor."""
         place = getattr(scipy.optimize, name)(_plain(F, ()), _place(xin), *others, **options)
         return root_place(F, place) if captures_history(F, place, ()) else as_tensors(place)
 
@@ -325,7 +326,7 @@ for _name in (
 @registered
 @in_own_context
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
-    """Return a fixed point of a function of a tensor, differentiable."""
+    """Return a differentiable fixed point of a function of a tensor."""
     given = tuple(args)
     place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
     if captures_history(func, place, given):
@@ -372,7 +373,7 @@ def least_squares(
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with values for tensors; a loss stays a function of arrays."""
+    """Convert tensors in options to arrays; a loss remains a function of arrays."""
     plain = {"loss": lambda z: np.array(_plain(options["loss"], ())(z))} if callable(options.get("loss")) else {}
     return {name: value if callable(value) else _value(value) for name, value in options.items()} | plain
 
@@ -389,7 +390,7 @@ def curve_fit(
     *args: Any,
     **options: Any,
 ) -> Any:
-    """Return the parameters that best fit a function to data, and their covariance, both differentiable."""
+    """Fit a function to data; return the optimal parameters and their covariance, both differentiable."""
     if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function unchanged
         xdata = numbers(xdata)
         xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)
@@ -431,7 +432,7 @@ def curve_fit(
 
 
 def _limits(bounds: Any) -> Any:
-    """Return bounds of arrays; a pair may hold a number and a vector."""
+    """Convert bounds to arrays; a pair may consist of a number and a vector."""
     if bounds is None or isinstance(bounds, scipy.optimize.Bounds):
         return bounds
     return tuple([plain_values(as_argument(each)) for each in bounds])
@@ -441,7 +442,7 @@ def _as_bounds(limits: Any) -> Any:
     return scipy.optimize.Bounds(*limits) if isinstance(limits, tuple) else limits
 
 
-# -- functions of one number -------------------------------------------------------------------------------------------
+# -- functions of one variable -----------------------------------------------------------------------------------------
 
 
 def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -449,7 +450,7 @@ def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], 
 
 
 def _with_root(fun: Callable[..., Any], given: tuple[Any, ...], found: Any) -> Any:
-    """Return SciPy's result with the history of the place, also inside a report."""
+    """Return SciPy's result with the history of the root, also inside a report."""
     place = found[0] if isinstance(found, tuple) else found
     if not captures_history(fun, place, given):
         return as_tensors(found)
@@ -487,7 +488,7 @@ def newton(
     x1: Any = None,
     **options: Any,
 ) -> Any:
-    """Return a root of a function of one variable, or roots of several functions; differentiable."""
+    """Return a differentiable root of a function of one variable, or of several functions."""
     start, given = np.array(_value(x0)), tuple(args)
     start = start if start.dtype.kind == "c" else start.astype(float)
     if start.dtype.kind == "c" and captures_history(func, start, given):
@@ -504,7 +505,7 @@ def newton(
 @registered
 @in_own_context
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
-    """Return a root of a function of one variable, differentiable."""
+    """Return a differentiable root of a function of one variable."""
     given = args_tuple(args)
     if options.get("fprime2") is True:
         all_three, f = f, lambda *x: all_three(*x)[0]

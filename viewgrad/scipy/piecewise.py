@@ -1,4 +1,4 @@
-"""Piecewise polynomials and splines of `scipy.interpolate`, for tensors: by their coefficients, and through points."""
+"""Piecewise polynomials and splines of `scipy.interpolate` for tensors, given by coefficients or through points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_array(value: Any) -> Any:
 
 
 class _Piecewise:
-    """The parts that piecewise polynomials in different bases share."""
+    """The common base of piecewise polynomials in different bases."""
 
     c: Any
     x: Any
@@ -53,7 +53,8 @@ class _Piecewise:
 
     @classmethod
     def construct_fast(cls, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Any:
-        """Return a polynomial without checks; powers and pieces are the first dimensions of `c` for any axis."""
+        """Return a polynomial without checks; powers and pieces are the first dimensions of `c` regardless of the axis.
+        """
         made = cls.__new__(cls)
         made._set(numbers(c), numbers(x), extrapolate, axis)
         return made
@@ -68,7 +69,7 @@ class _Piecewise:
             )
         flat = places.reshape(-1)
         plain = plain_values(flat.detach())
-        if ends[0] > ends[-1]:  # the pieces are searched for in ascending order
+        if ends[0] > ends[-1]:  # breakpoints are searched in ascending order
             ends, plain = -ends, -plain
         pieces = np.clip(np.searchsorted(ends, plain, "right") - 1, 0, len(ends) - 2)
         total = self._values(along_first(flat - self.x[pieces], self.c.ndim - 1), pieces, nu)
@@ -82,7 +83,7 @@ class _Piecewise:
         return total
 
     def _values(self, away: Any, pieces: Any, nu: int) -> Any:
-        """Return the values, or derivatives, of pieces at given distances from their left breakpoints."""
+        """Return the values or derivatives of pieces at given distances from their left breakpoints."""
         raise NotImplementedError
 
     def antiderivative(self, nu: int = 1) -> Any:
@@ -94,11 +95,11 @@ class _Piecewise:
         raise NotImplementedError
 
     def extend(self, c: Any, x: Any) -> None:
-        """Add pieces at one of the ends.
+        """Add pieces at one end.
 
         Arguments:
             c: the coefficients of the new pieces.
-            x: their breakpoints without the common one, ordered like the existing breakpoints.
+            x: their breakpoints without the shared one, ordered like the existing breakpoints.
         """
         c, x = double_copy(c), double_copy(x)
         if c.ndim < 2 or x.ndim != 1:
@@ -136,7 +137,7 @@ class _Piecewise:
 
 
 def _direction(x: Any) -> int:
-    """Return 1 for ascending breakpoints, -1 for descending ones, and 0 for a single one; raise for others."""
+    """Return 1 for ascending breakpoints, -1 for descending ones, and 0 for a single one; raise an error otherwise."""
     steps = np.diff(x)
     if np.all(steps >= 0):
         return 1 if len(x) > 1 else 0
@@ -146,7 +147,7 @@ def _direction(x: Any) -> int:
 
 
 def horner(c: Any, away: Any, nu: int) -> Any:
-    """Return the values, or derivatives, of polynomials whose coefficients lie along the first dimension."""
+    """Return the values or derivatives of polynomials whose coefficients are along the first dimension."""
     count = c.shape[0]
     total = c[0] * 0.0
     for place in range(count - nu):
@@ -157,21 +158,21 @@ def horner(c: Any, away: Any, nu: int) -> Any:
 
 
 class PPoly(_Piecewise):
-    """A piecewise polynomial, given by the coefficients of each piece, from the highest power, and the breakpoints.
+    """A piecewise polynomial, given by the coefficients of each piece, highest power first, and the breakpoints.
 
     Gradients flow to the coefficients, the breakpoints and the evaluation points.
 
     Arguments:
-        c: the coefficients, with dimensions for powers, pieces, and further ones.
+        c: the coefficients; the first dimensions are powers and pieces.
         x: the breakpoints, ascending or descending.
         extrapolate: whether to extend the first and the last piece beyond the ends; otherwise the result there is NaN.
             Or "periodic".
-        axis: the interpolation axis: the dimension of `c` for the powers, before that for the pieces.
+        axis: the interpolation axis: the dimension of `c` for the powers, which precedes that for the pieces.
     """
 
     @classmethod
     def from_spline(cls, tck: Any, extrapolate: Any = None) -> PPoly:
-        """Return the pieces of a spline, given as an object or by its knots, coefficients and degree."""
+        """Convert a spline, given as an object or by its knots, coefficients and degree."""
         spline = tck if isinstance(tck, BSpline) else BSpline(*tck)
         pieces = spline.derivative(0)
         beyond = spline.extrapolate if extrapolate is None else extrapolate
@@ -180,7 +181,7 @@ class PPoly(_Piecewise):
 
     @classmethod
     def from_bernstein_basis(cls, bp: Any, extrapolate: Any = None) -> Any:
-        """Return the same polynomial as one in Bernstein's basis."""
+        """Convert a polynomial from the Bernstein basis."""
         if not isinstance(bp, BPoly):
             raise TypeError(f".from_bernstein_basis only accepts BPoly instances. Got {type(bp)} instead.")
         degree = bp.c.shape[0] - 1
@@ -224,7 +225,7 @@ class PPoly(_Piecewise):
                 over = (over + raised[place]) * widths if place else raised[place] * widths
             start = np.concatenate([over[:1] * 0.0, np.cumsum(over, 0)[:-1]])
             c = np.concatenate([raised, start[None]])
-        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # it is not periodic
+        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # not periodic
         made: PPoly = PPoly.construct_fast(c, self.x, beyond, self.axis)
         return made
 
@@ -243,16 +244,16 @@ class PPoly(_Piecewise):
 
 
 class BPoly(_Piecewise):
-    """A piecewise polynomial in Bernstein's basis; gradients flow as for `PPoly`.
+    """A piecewise polynomial in the Bernstein basis; gradients flow as for `PPoly`.
 
     Arguments:
-        c: the coefficients, with dimensions for basis polynomials, pieces, and further ones.
+        c: the coefficients; the first dimensions are basis polynomials and pieces.
         x: the breakpoints.
         extrapolate, axis: as for `PPoly`.
     """
 
     def _values(self, away: Any, pieces: Any, nu: int) -> Any:
-        """Evaluate in Bernstein's basis, which keeps digits that powers of high degrees lose."""
+        """Evaluate in the Bernstein basis, which avoids the loss of digits in high powers."""
         weights, widths = self.c, along_first(np.diff(self.x), self.c.ndim - 1)
         degree = weights.shape[0] - 1
         if nu > degree:
@@ -261,7 +262,7 @@ class BPoly(_Piecewise):
             weights, degree = np.diff(weights, axis=0) * (degree / widths), degree - 1
         share = away / widths[pieces]
         total, power, rest = weights[0][pieces] * 1.0, share * 0.0 + 1.0, 1.0 - share
-        for place in range(1, degree + 1):  # as Horner's rule, in `rest`
+        for place in range(1, degree + 1):  # as in Horner's rule, in `rest`
             power = power * share
             total = total * rest + math.comb(degree, place) * power * weights[place][pieces]
         return total
@@ -296,13 +297,13 @@ class BPoly(_Piecewise):
             sums = np.cumsum(c, 0) * widths / c.shape[0]
             start = np.concatenate([sums[-1][:1] * 0.0, np.cumsum(sums[-1], 0)[:-1]])
             c = np.concatenate([start[None], sums + start])
-        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # it is not periodic
+        beyond = False if nu and isinstance(self.extrapolate, str) else self.extrapolate  # not periodic
         made: BPoly = BPoly.construct_fast(c, self.x, beyond, self.axis)
         return made
 
     @classmethod
     def from_power_basis(cls, pp: Any, extrapolate: Any = None) -> Any:
-        """Return the same polynomial as one in powers."""
+        """Convert a polynomial from the power basis."""
         if not isinstance(pp, PPoly):
             raise TypeError(f".from_power_basis only accepts PPoly instances. Got {type(pp)} instead.")
         degree, widths = pp.c.shape[0] - 1, along_first(np.diff(pp.x), pp.c.ndim - 1)
@@ -322,7 +323,7 @@ class BPoly(_Piecewise):
 
         Arguments:
             xi: the points, ascending.
-            yi: for each point the value and as many derivatives as are given there.
+            yi: for each point, the value followed by derivatives.
             orders: the degree of each piece, or of all; by default, all derivatives are used.
             extrapolate: as for `PPoly`.
         """
@@ -357,9 +358,9 @@ class BPoly(_Piecewise):
 
 
 def _of_ends(width: Any, left: Any, right: Any) -> Any:
-    """Return the coefficients in Bernstein's basis of the polynomial with given derivatives at its ends.
+    """Return the Bernstein coefficients of the polynomial with given derivatives at its ends.
 
-    Source: the end of a derivative depends on as many coefficients as its order; G. Farin, "Curves and Surfaces for
+    Source: a derivative at an end depends on as many coefficients as its order; G. Farin, "Curves and Surfaces for
     CAGD" (2002), chapter 5.
     """
     if left.shape[1:] != right.shape[1:]:
@@ -378,7 +379,9 @@ def _of_ends(width: Any, left: Any, right: Any) -> Any:
 
 
 def prepared(x: Any, y: Any, axis: int, slopes: Any = None) -> tuple[Any, Any, int, Any]:
-    """Return points, values and slopes with the dimension of the points first, and which dimension that was."""
+    """Return points, values and slopes with the dimension of the points first, and the original position of that
+    dimension.
+    """
     if numbers(x).dtype.kind == "c":
         raise ValueError("`x` must contain real values.")
     x, y = double_copy(x), double_copy(y)
@@ -490,7 +493,7 @@ def _monotone_slopes(x: Any, y: Any) -> Any:
 
 
 def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
-    """Return the slope at an end, of three points, kept monotone."""
+    """Return the slope at an end, computed from three points and limited to preserve monotonicity."""
     slope = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     turned = np.sign(plain_values(slope.detach())) != np.sign(plain_values(m0.detach()))
     steep = (np.sign(plain_values(m0.detach())) != np.sign(plain_values(m1.detach()))) & (
@@ -531,11 +534,12 @@ def _akimas_slopes(x: Any, y: Any, method: str) -> Any:
 
 @functools.lru_cache(64)
 def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
-    """Return the splines whose coefficients are unit vectors: breakpoints, and powers, pieces, splines."""
+    """Return the splines whose coefficients are unit vectors: breakpoints, and coefficients by power, piece and spline.
+    """
     t = np.frombuffer(knots)
     count = len(t) - degree - 1
     inside = np.flatnonzero(np.diff(t[degree : count + 1]) > 0) + degree
-    if not degree and t[-1] == t[-2]:  # a value at the last place alone
+    if not degree and t[-1] == t[-2]:  # a value at the last point alone
         inside = np.append(inside, count - 1)
     units = theirs.BSpline(t, np.eye(count), degree)  # PPoly.from_spline crashes for degrees over 5
     powers = [units(t[inside], nu) / math.factorial(nu) for nu in range(degree, -1, -1)]
@@ -543,13 +547,13 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
 
 
 def is_beyond(x: Any, t: Any, k: int) -> Any:
-    """Return whether places lie outside the interval of a spline's knots."""
+    """Return whether points lie outside the interval of a spline's knots."""
     plain, knots = plain_values(x.detach()), as_array(t)
     return (plain < knots[k]) | (plain > knots[-k - 1])
 
 
 def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -> Any:
-    """Return the values at places, one row for each, of the splines whose coefficients are the unit vectors."""
+    """Return the values at given points, in rows, of the splines whose coefficients are unit vectors."""
     if carries_history(t):
         return _basis_of_knots(float_copy(x), float_copy(t), int(k), nu, extrapolate)
     breaks, basis = _unit_splines(as_array(t).tobytes(), int(k))
@@ -557,9 +561,9 @@ def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -
 
 
 def _basis_of_knots(x: Any, t: Any, k: int, nu: int, extrapolate: Any) -> Any:
-    """Return the values of the basis splines, with gradients with respect to the knots.
+    """Return the values of the basis splines, differentiable with respect to the knots.
 
-    Source: C. de Boor, "On calculating with B-splines" (1972): the recurrence for values, and that for derivatives.
+    Source: C. de Boor, "On calculating with B-splines" (1972): the recurrences for values and derivatives.
     """
     knots, plain = plain_values(t.detach()), plain_values(x.detach())
     count = len(knots) - k - 1
@@ -616,7 +620,8 @@ class BSpline:
 
     @classmethod
     def construct_fast(cls, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Any:
-        """Return a spline without checks; the first dimension of `c` belongs to the knots for any axis."""
+        """Return a spline without checks; the first dimension of `c` corresponds to the knots regardless of the axis.
+        """
         made = cls.__new__(cls)
         made._set(t, numbers(c), int(k), extrapolate, axis)
         return made
@@ -627,7 +632,7 @@ class BSpline:
         beyond = beyond if isinstance(beyond, str) else bool(beyond)
         c = self.c[: len(self.t) - self.k - 1]
         flat = places.reshape(-1)
-        # NaN only afterwards: in the rows, it would reach the gradients of all coefficients.
+        # NaN only at the end: inside the rows it would affect the gradients of all coefficients.
         rows = spline_basis(flat, self.t, self.k, nu, beyond or True)
         found = np.tensordot(rows, c, ((1,), (0,)))
         if not beyond:
@@ -697,13 +702,13 @@ class BSpline:
 
 
 def through_points(x: Any, y: Any, k: int, t: Any, axis: int, ends: Any = ((), ())) -> BSpline:
-    """Return the interpolating spline, with gradients with respect to the points.
+    """Return the interpolating spline, differentiable with respect to the points.
 
     Arguments:
         x, y: the points, and the values along `axis`.
         k: the degree.
         t: the knots; None for SciPy's.
-        axis: the dimension of the values that belongs to the points.
+        axis: the dimension of the values that corresponds to the points.
         ends: for both ends, pairs of the order of a derivative and its value there.
     """
     axis %= y.ndim
@@ -738,9 +743,9 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
     """Return values or derivatives of the monotone cubic interpolant.
 
     Arguments:
-        xi, yi: points and values; the points along `axis`.
+        xi, yi: the points, and the values along `axis`.
         x: the evaluation points.
-        der: the order of the derivative; for several, a list of results is returned.
+        der: the order of the derivative; for a list of orders, a list of results is returned.
         axis: the axis of `yi` along which the points lie.
     """
     pieces = PchipInterpolator(xi, yi, axis)

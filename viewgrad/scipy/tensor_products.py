@@ -1,4 +1,4 @@
-"""Piecewise polynomials and splines in several dimensions, of `scipy.interpolate`, for tensors."""
+"""Piecewise polynomials and splines in several dimensions from `scipy.interpolate`, for tensors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .wrap import double_copy, numbers
 
 
 class NdPPoly:
-    """A piecewise polynomial in several dimensions; gradients flow to coefficients, breakpoints and places.
+    """A piecewise polynomial in several dimensions; gradients flow to coefficients, breakpoints and evaluation points.
 
     Arguments:
-        c: the coefficients: first one dimension for the powers along each dimension, from the highest, then one for the
-            pieces along each, then further ones.
-        x: for each dimension the breakpoints, ascending.
+        c: the coefficients: the first dimensions are the powers along each dimension, highest first, followed by the
+            pieces along each dimension.
+        x: the ascending breakpoints for each dimension.
         extrapolate: whether to extend the outer pieces beyond the ends; otherwise the result there is NaN.
     """
 
@@ -62,7 +62,7 @@ class NdPPoly:
         found = self.c[(slice(None),) * count + tuple(pieces)]
         for place, (breaks, piece, order) in enumerate(zip(self.x, pieces, orders)):
             away = flat[:, place] - breaks[piece]
-            # The places come after the powers of the dimensions that are left.
+            # The points follow the powers of the remaining dimensions.
             away = away.reshape((1,) * (count - 1 - place) + (-1,) + (1,) * (self.c.ndim - 2 * count))
             found = horner(found, away, order)
         if not (self.extrapolate if extrapolate is None else extrapolate):
@@ -70,7 +70,7 @@ class NdPPoly:
         return found.reshape(places.shape[:-1] + self.c.shape[2 * count :])
 
     def _along(self, axis: int) -> tuple[Any, int]:
-        """Return the polynomial along a dimension, with those along the others for its coefficients."""
+        """Return the polynomial along a dimension, whose coefficients are polynomials along the other dimensions."""
         count = len(self.x)
         axis = np.lib.array_utils.normalize_axis_index(axis, count)
         c = np.moveaxis(self.c, (axis, count + axis), (0, 1))
@@ -85,11 +85,11 @@ class NdPPoly:
         return made
 
     def derivative(self, nu: Any) -> NdPPoly:
-        """Return a partial derivative, of the given orders."""
+        """Return the partial derivative of the given orders."""
         return self._each(nu, "derivative")
 
     def antiderivative(self, nu: Any) -> NdPPoly:
-        """Return an antiderivative, of the given orders."""
+        """Return the antiderivative of the given orders."""
         return self._each(nu, "antiderivative")
 
     def integrate_1d(self, a: Any, b: Any, axis: int, extrapolate: Any = None) -> Any:
@@ -101,7 +101,7 @@ class NdPPoly:
         return NdPPoly.construct_fast(c, others, beyond) if others else c
 
     def integrate(self, ranges: Any, extrapolate: Any = None) -> Any:
-        """Return the integral over a box, which is given by the ends for each dimension."""
+        """Return the integral over a box, given by the ends for each dimension."""
         if len(ranges) != len(self.x):
             raise ValueError("Range not a sequence of correct length")
         found: Any = self
@@ -111,11 +111,11 @@ class NdPPoly:
 
 
 class NdBSpline:
-    """A spline in several dimensions; gradients flow to its knots, coefficients and places of evaluation.
+    """A spline in several dimensions; gradients flow to its knots, coefficients and evaluation points.
 
     Arguments:
-        t: the knots along each dimension, a tuple.
-        c: the coefficients: a dimension for each of the knots, then further ones.
+        t: a tuple of the knots along each dimension.
+        c: the coefficients; the first dimensions correspond to the knots.
         k: the degree, or one for each dimension.
         extrapolate: whether to extend the outer pieces beyond the ends; otherwise the result there is NaN.
     """
@@ -130,7 +130,7 @@ class NdBSpline:
         if self.c.ndim < len(t):
             raise ValueError(f"Coefficients must be at least {len(t)}-dimensional.")
         for knots, degree, size in zip(t, self.k, self.c.shape):
-            BSpline(knots, np.zeros(size), degree)  # raises for what it refuses
+            BSpline(knots, np.zeros(size), degree)  # raises for unsupported arguments
             if size != len(as_array(knots)) - degree - 1:
                 raise ValueError(f"{len(as_array(knots))} knots of degree {degree} need another number than {size}")
         self.t = tuple([double_copy(each) if carries_history(each) else as_array(each) for each in t])
@@ -158,7 +158,7 @@ class NdBSpline:
         return found.reshape(places.shape[:-1] + self.c.shape[count:])
 
     def derivative(self, nu: Any) -> Any:
-        """Return a partial derivative, of the given orders, as a piecewise polynomial."""
+        """Return the partial derivative of the given orders as a piecewise polynomial."""
         orders = tuple(map(operator.index, nu))
         if len(orders) != len(self.t) or min(orders) < 0:
             raise ValueError(f"invalid number of derivative orders {nu = } for ndim = {len(self.t)}.")
@@ -166,13 +166,13 @@ class NdBSpline:
         for place, (knots, degree) in enumerate(zip(self.t, self.k)):
             along = PPoly.from_spline(BSpline.construct_fast(knots, np.moveaxis(c, 2 * place, 0), degree))
             breaks.append(along.x)
-            # Powers and pieces join those of the dimensions before; see the order of `NdPPoly`.
+            # Powers and pieces follow those of the previous dimensions; see the order of `NdPPoly`.
             c = np.moveaxis(along.c, (0, 1), (place, 2 * place + 1))
         return NdPPoly.construct_fast(c, breaks, self.extrapolate).derivative(orders)
 
 
 def _points(x: Any) -> Any:
-    """Return places, with their coordinates along the last dimension."""
+    """Return points with their coordinates along the last dimension."""
     if isinstance(x, tuple):
         return np.stack(np.broadcast_arrays(*map(double_copy, x)), -1)
     points = double_copy(x)

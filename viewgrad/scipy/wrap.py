@@ -1,4 +1,4 @@
-"""Wrappers of SciPy's functions for tensors: SciPy's own runs if no history could be lost."""
+"""Wrappers of SciPy's functions for tensors; SciPy's own function runs if no history could be lost."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
 
-# Options that affect only SciPy's speed, and the arrays that it overwrites.
+# Options that affect only SciPy's speed, or which arrays it overwrites.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
 
 
 def numbers(value: Any) -> Any:
-    """Return an argument as a tensor; tensors in nested lists are joined."""
+    """Return an argument as a tensor; tensors in nested lists are combined."""
     return as_operand(as_argument(value))
 
 
 def floating(value: Any) -> Any:
-    """Return an argument as a tensor of floating-point or complex numbers."""
+    """Return an argument as a tensor of floating-point or complex dtype."""
     tensor = numbers(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
 
@@ -47,13 +47,14 @@ def double_copy(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Return a new tensor for a plain array, and a scalar for a number: after `s = x`, `s += 1` does not change `x`."""
+    """Return a new tensor for a plain array, and a scalar for a number, so that `x` is unchanged after `s = x; s += 1`.
+    """
     array = np.array(value)
     return from_array(array if array.ndim else array[()])
 
 
 def args_tuple(args: Any) -> tuple[Any, ...]:
-    """Return the extra arguments that SciPy passes to a function: `args` itself, or its only element."""
+    """Return the extra arguments that SciPy passes to a function, as a tuple."""
     return args if isinstance(args, tuple) else (args,)
 
 
@@ -63,7 +64,7 @@ def captures_history(function: Callable[..., Any], x: Any, args: tuple[Any, ...]
 
 
 def vector(value: Any, function: str) -> Any:
-    """Return an argument that has one dimension; SciPy's versions differ in what more of them mean."""
+    """Return a one-dimensional argument; SciPy versions differ in the treatment of further dimensions."""
     tensor = numbers(value)
     if tensor.ndim > 1:
         raise lost(
@@ -73,7 +74,7 @@ def vector(value: Any, function: str) -> Any:
 
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return the result of a function of SciPy for the values of tensors, as tensors."""
+    """Return the result of a SciPy function for the values of tensors, as tensors."""
     if len(args) > 1 and args[0] is args[1] and isinstance(args[0], Tensor):
         array = plain_values(args[0])  # one array: `csd` of a series with itself is real
         args = (array, array, *args[2:])
@@ -90,24 +91,24 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             for key, value in options.items()
         })  # fmt: skip
 
-    # Some of its loops take only arrays that could be written to, though they do not.
+    # Some compiled loops accept only writable arrays, although they do not write.
     return on_values(of_copies, args, kwargs)
 
 
 def of_detached(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return the result of a function of SciPy for the values of tensors without their history; see `of_plain`."""
+    """Return the result of a SciPy function for the detached values of tensors; see `of_plain`."""
     options = {key: value if key in OUTPUTS else detached(value) for key, value in kwargs.items()}
     return of_plain(function, *map(detached, args), **options)
 
 
 def single_like(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for functions whose results are in single precision if arguments are.
+    """Return a decorator for functions whose results have single precision if their arguments do.
 
-    The functions compute in double precision where constants are doubles. The results that have a history become single
-    where NumPy's dtype of the arguments is.
+    The functions compute in double precision, since their constants are doubles. Results with a history are converted
+    to single precision if NumPy's dtype of the arguments is single.
 
     Arguments:
-        names: the arguments that count, unless they are None or name a window.
+        names: the relevant arguments, unless they are None or the name of a window.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,7 +129,7 @@ def single_like(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def _dtype_of(value: Any) -> Any:
-    """Return the dtype of an argument; None for None, and for a string or a tuple that describes something else."""
+    """Return the dtype of an argument, or None for None, strings and tuples that describe something else."""
     is_named = isinstance(value, tuple) and any(isinstance(each, str) for each in value)
     if value is None or isinstance(value, str) or is_named:
         return None
@@ -136,7 +137,7 @@ def _dtype_of(value: Any) -> Any:
 
 
 def _in_single(found: Any) -> Any:
-    """Return a result with what has a history in single precision."""
+    """Return a result whose parts with a history are converted to single precision."""
     if isinstance(found, tuple):
         return tuple(map(_in_single, found))
     if not carries_history(found) or found.dtype.char not in "dD":
@@ -145,10 +146,10 @@ def _in_single(found: Any) -> Any:
 
 
 class Accepted:
-    """The forms of calls that SciPy's functions accepted, so that they need not run again for their errors.
+    """The forms of calls that SciPy's functions have accepted, so that they need not be run again to find errors.
 
     The form of a call consists of the shapes and dtypes of its arrays, and the values of all other arguments. Errors
-    depend on it alone if the arrays have ordinary values: finite ones that are not all equal.
+    depend only on the form if the arrays have ordinary values: finite and not all equal.
     """
 
     MOST: Final = 256
@@ -161,7 +162,7 @@ class Accepted:
         return form is not None and form in self._forms
 
     def add(self, form: Any) -> None:
-        """Remember the form of a call, unless it is None."""
+        """Record the form of a call, unless it is None."""
         if form is None:
             return
         if len(self._forms) >= self.MOST:
@@ -170,7 +171,7 @@ class Accepted:
 
 
 def form_of(value: Any) -> Any:
-    """Return the form of an argument, which can be compared and hashed, or None if it has none; see `Accepted`."""
+    """Return the hashable form of an argument, or None if it has none; see `Accepted`."""
     if isinstance(value, (Tensor, np.ndarray)):
         return value.shape, value.dtype.char
     if isinstance(value, (tuple, list)):
@@ -187,7 +188,7 @@ def arrays_in(args: Iterable[Any]) -> list[Any]:
 
 
 def has_ordinary_values(array: Any) -> bool:
-    """Return whether an array is real, and along its last dimension its values are finite and differ clearly."""
+    """Return whether an array is real and its values along the last dimension are finite and clearly different."""
     if array.dtype.char not in "df" or not array.size:
         return False
     if not array.ndim:
@@ -202,18 +203,18 @@ def maker(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
-    If no argument has a history, SciPy's own function runs, unless it lacks an option that is given.
+    If no argument has a history, SciPy's own function runs, unless it lacks an option that was passed.
 
     Arguments:
-        module: SciPy's.
+        module: SciPy's module.
         made: the dict that receives the counterparts, by name.
-        is_checked: whether SciPy's functions run first for their errors, as cheap ones may.
-        accepted: the calls that need no such check; for functions whose errors do not depend on ordinary values.
+        is_checked: whether SciPy's functions are run first to raise their errors, which is done for cheap ones.
+        accepted: the calls known to need no such check, for functions whose errors do not depend on ordinary values.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__
-        if not hasattr(module, name):  # deprecated, and removed from this version of SciPy
+        if not hasattr(module, name):  # deprecated, and absent from the installed version of SciPy
             return function
         scipys = getattr(module, name)
         known = inspect.signature(function).parameters
@@ -222,7 +223,7 @@ def maker(
         ufunc = scipys if isinstance(scipys, np.ufunc) and scipys.nout == 1 else None
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if any(isinstance(each, matrix) for each in args):  # SciPy makes arrays of matrices
+            if any(isinstance(each, matrix) for each in args):  # SciPy converts matrices to arrays
                 args = tuple([each.A if isinstance(each, matrix) else each for each in args])
             if ufunc is not None:
                 if len(args) > ufunc.nin:
@@ -260,15 +261,15 @@ def maker(
 
 
 def _at_edges(name: str, result: Any, wanted: Any) -> Any:
-    """Return a result with SciPy's values where these are infinite or NaN, as at poles and outside of the domain.
+    """Return a result with SciPy's values where these are infinite or NaN, as at poles and outside the domain.
 
     Raises:
-        UnsupportedFunctionError: if it differs elsewhere, so that the formula for tensors does not hold.
+        UnsupportedFunctionError: if the results differ elsewhere, so that the formula for tensors is not valid.
     """
     found = plain_values(result)
     close = 1e-4 if found.dtype.char in "fF" else 1e-6
     with np.errstate(invalid="ignore"):
-        # The usual case, at a quarter of the cost of `isclose`. Infinite values are close to all.
+        # The usual case, at a quarter of the cost of `isclose`; infinite values count as close to anything.
         if (np.abs(found - wanted) <= 1e-10 + close * np.abs(wanted)).all() and np.isfinite(wanted).all():
             return result
         other = ~np.isclose(found, wanted, rtol=close, atol=1e-10, equal_nan=True)
@@ -280,14 +281,14 @@ def _at_edges(name: str, result: Any, wanted: Any) -> Any:
 
 
 def scipys_result(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Return the result of a function of SciPy for values, without its warnings; it raises for what it refuses."""
+    """Return the result of a SciPy function for plain values, without warnings; it raises for unsupported arguments."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return of_detached(function, *args, **kwargs)
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
-    """Return the names of a function's parameters; none if it is compiled."""
+    """Return the names of a function's parameters, or nothing if it is compiled."""
     try:
         return set(inspect.signature(function).parameters)
     except ValueError:
@@ -295,10 +296,10 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 
 def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for counterparts that take functions, which they adopt before calling.
+    """Return a decorator for counterparts that accept functions, which they adopt before calling them.
 
     Arguments:
-        made: the dict that receives them, by name.
+        made: the dict that receives the counterparts, by name.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -309,7 +310,7 @@ def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def named_in(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that puts functions into a dict, by name."""
+    """Return a decorator that stores functions in a dict, by name."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         made[function.__name__] = function
@@ -322,7 +323,7 @@ def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any]
     """Wrap functions without gradients, such as those that return positions or ranks.
 
     Arguments:
-        module: SciPy's.
+        module: SciPy's module.
         names: the names of the functions.
         made: the dict that receives the counterparts, by name.
         doc: the text of their docstrings after the name.
@@ -343,6 +344,6 @@ def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., 
 
 
 def detached(value: Any) -> Any:
-    """Return a value without its history; tensors in nested lists are joined, as in an argument."""
+    """Return a value without its history; tensors in nested lists are combined, as for an argument."""
     value = as_argument(value)
     return value.detach() if hasattr(value, "detach") else value

@@ -1,4 +1,4 @@
-"""The kit on the command line.
+"""The command line of the kit.
 
 python -m viewgrad.testing my_package.operators:softclip --call "np.linspace(-2, 2, 5), limit=1.5"
 python -m viewgrad.testing compare --programs 10000 --backends viewgrad torch jax
@@ -24,10 +24,10 @@ from .kit.operator_under_test import declared
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Check an operator, or compare backends; returns 1 if something is wrong.
+    """Check an operator or compare backends; return 1 if something is wrong.
 
     Arguments:
-        argv: the arguments of the command line; by default those of the process.
+        argv: the arguments of the command line; by default, those of the process.
     """
     given = sys.argv[1:] if argv is None else argv
     return _compare(given[1:]) if given[:1] == ["compare"] else _check(given)
@@ -69,13 +69,13 @@ def _check(given: list[str]) -> int:
 
 
 def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
-    """Return the operator that `module:name` refers to, or exit with an error of the command line."""
+    """Return the operator that `module:name` refers to, or exit with a command line error."""
     module_name, _, name = text.partition(":")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not module_name.startswith(error.name):
-            raise  # raised by an import inside the module
+            raise  # raised by an import in the module
         parser.error(f"there is no module called {error.name!r} in the current folder or among what is installed")
     operators = [key for key, value in vars(module).items() if _is_operator(value, module_name)]
     there_are = f"{module_name} has {', '.join(operators)}" if operators else f"{module_name} has no operators"
@@ -104,7 +104,7 @@ def _is_operator(value: Any, module_name: str) -> bool:
 
 
 def _arguments(operator: Any, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of the call: those given, those of the declaration, or ordinary numbers."""
+    """Return the arguments of the call: those on the command line, those of the declaration, or typical numbers."""
 
     def capture(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return args, kwargs

@@ -1,6 +1,6 @@
-"""The alias model of a program: plain NumPy arrays that share memory as its tensors do, and the properties of each.
+"""The alias model of a program: plain NumPy arrays that share memory as its tensors do, with the properties of each.
 
-Programs are drawn along it, and the values, strides, versions and views of tensors are compared with it.
+Programs are drawn along this model, and the values, strides, versions and views of tensors are compared with it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class History:
     """The gradient flow through a base and its views.
 
     Attributes:
-        requires_grad: whether they do.
-        leaf: whether it is a leaf's that requires grad.
+        requires_grad: whether gradients flow.
+        leaf: whether the history is that of a leaf that requires grad.
     """
 
     requires_grad: bool
@@ -44,18 +44,18 @@ class History:
 
 @attrs.define(eq=False)
 class Facts:
-    """Properties of a tensor besides its array.
+    """Properties of a tensor in the model, besides its array.
 
     Attributes:
         base: the name of the tensor that it is a view of, or None.
         memory: its buffer.
-        history: shared with its base.
-        overlaps: whether elements share places in memory.
-        strided: whether it is a window of its base's own elements.
+        history: its history, shared with its base.
+        overlaps: whether elements share memory.
+        strided: whether it consists of whole elements of its base.
         scalar: whether it is a 0-d value, which cannot be written to.
         unrecorded: whether it was taken under `no_grad`.
-        old: whether its base was detached in place since, so that it has a different history from that.
-        unsure: whether some of it may have been written since, so that it is not told here whether it requires grad.
+        old: whether its base was detached in place afterwards, so that their histories differ.
+        unsure: whether part of it may have been written to since then, so that it is unknown whether it requires grad.
     """
 
     base: str | None
@@ -85,8 +85,8 @@ class AliasModel:
     Attributes:
         arrays, facts: the array of each tensor, and its other properties, by name.
         recording: whether the steps are in grad mode.
-        to_itself: bases whose elements may have been assigned to themselves. That is not a write if both windows are
-            taken in the same way, so it is unknown here which history a view has.
+        to_itself: bases whose elements may have been assigned to themselves. This is not a write if both windows are
+            taken in the same way, so the history of a view is unknown here.
     """
 
     def __init__(self) -> None:
@@ -111,11 +111,11 @@ class AliasModel:
         return operand.array() if isinstance(operand, s.Table) else operand
 
     def requires_grad(self, operands: tuple[Any, ...]) -> bool:
-        """Return whether any operand requires grad."""
+        """Return whether any of the operands requires grad."""
         return any(isinstance(operand, str) and self.facts[operand].history.requires_grad for operand in operands)
 
     def index(self, index: Any) -> Any:
-        """Return an index with its arrays."""
+        """Return an index with its arrays filled in."""
         return index_value(index, self.arrays.__getitem__)
 
     # -- the steps -----------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class AliasModel:
         self.recording = False
         for inner in step.steps:
             inner.run(self)
-        for name in step.outs:  # names from inside are not used outside
+        for name in step.outs:  # names defined inside are not used outside
             del self.arrays[name], self.facts[name]
         self.recording = True
 
@@ -239,7 +239,7 @@ class AliasModel:
 
     @staticmethod
     def store(array: Array, index: Any, value: Any) -> None:
-        """Assign `array[index] = value`, without a warning if imaginary parts are lost."""
+        """Assign `array[index] = value`, without the warning about discarded imaginary parts."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
             array[index] = value

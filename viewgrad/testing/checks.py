@@ -1,7 +1,7 @@
-"""Checking a program: values, gradients and gradients of gradients, against several oracles.
+"""Check a program: values, gradients and higher derivatives, against several oracles.
 
-The oracles are finite differences, the program executed without aliasing, and the program itself with views taken
-again by their view functions.
+The oracles are finite differences, the program executed without aliasing, and the program itself with views recreated
+by their view functions.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .program import Program
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # tolerance for two exact computations
-CLOSE_THIRD = 1e-7  # the same for third derivatives
+CLOSE_THIRD = 1e-7  # the same tolerance for third derivatives
 SINGLE = 1e-3  # tolerance in single precision
 NUMERIC = 1e-6  # tolerance of finite differences
 NUMERIC_SECOND = 1e-5  # tolerance of second differences
 
 
 class Mismatch(AssertionError):
-    """A program disagrees with an oracle; the message has the program, ready to paste."""
+    """The results of a program disagree with an oracle; the message contains the program, ready to paste."""
 
 
 @attrs.frozen
@@ -40,8 +40,8 @@ class Gradients:
     Arguments:
         values: the tensors at the end.
         first: the gradients of the loss with respect to leaves and other inputs.
-        second: the gradients with respect to the leaves of the weighted sum of the first.
-        third: the same of the second.
+        second: the gradients of the weighted sum of `first` with respect to the leaves.
+        third: the same for `second`.
     """
 
     values: Mapping[str, Array]
@@ -104,7 +104,7 @@ def _check_single_precision(program: Program, double: Program, order: int) -> No
 
 
 def weights_for(program: Program) -> dict[str, Array]:
-    """Return the weights of the gradients for second derivatives."""
+    """Return the weights of the gradients in second derivatives."""
     weights = {}
     for i, leaf in enumerate(program.differentiable_leaves):
         size = int(np.prod(leaf.shape))
@@ -116,7 +116,7 @@ def weights_for(program: Program) -> dict[str, Array]:
 
 
 def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
-    """Return the values and gradients of the program as printed."""
+    """Return the values and gradients of the program, run as printed."""
     names = program.execute()
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     inputs = {name: names[name] for name in program.inputs}
@@ -125,7 +125,7 @@ def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gra
 
 
 def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
-    """Return the values and gradients of the program without aliasing."""
+    """Return the values and gradients of the program, run without aliasing."""
     machine = FunctionalOracle()
     program.run(machine)
     inputs = {name: machine.origin(name) for name in program.inputs}
@@ -166,7 +166,7 @@ def _differentiated_again(
     *,
     create_graph: bool,
 ) -> Sequence[Tensor | None]:
-    """Return the gradients with respect to leaves of the weighted sum of their gradients, which come first."""
+    """Return the gradients with respect to the leaves, and those of the weighted sum of these gradients."""
     total: Any = None
     for name, gradient in zip(leaves, gradients, strict=False):
         if gradient is not None and gradient.requires_grad:
@@ -178,7 +178,7 @@ def _differentiated_again(
 
 
 def array_of(gradient: Tensor | None) -> Array | None:
-    """Return a gradient as a separate array; None if there is none."""
+    """Return a gradient as a separate array, or None if there is no gradient."""
     return None if gradient is None else gradient._array.copy()
 
 
@@ -186,7 +186,7 @@ def array_of(gradient: Tensor | None) -> Array | None:
 
 
 def _check_sketch(program: Program, ours: Gradients) -> None:
-    """Check that the values are those of plain NumPy."""
+    """Check that the values are those computed by plain NumPy."""
     sketch = AliasModel()
     program.run(sketch)
     values = {name: array for name, array in sketch.arrays.items() if name in ours.values}
@@ -194,7 +194,7 @@ def _check_sketch(program: Program, ours: Gradients) -> None:
 
 
 def _check_single_run(program: Program, ours: Gradients) -> None:
-    """Check that one backward pass, for all inputs or for each, once or twice, gives the same gradients."""
+    """Check that one backward pass, for all inputs or for each, once or twice, computes the same gradients."""
     names = program.execute()
     loss = names[program.loss]
     if not loss.requires_grad:
@@ -220,7 +220,8 @@ def _check_single_run(program: Program, ours: Gradients) -> None:
 
 
 def _check_given_gradients(program: Program) -> None:
-    """Check that several outputs with given gradients act like a weighted sum, and leave these gradients unchanged."""
+    """Check that several outputs with supplied gradients act like a weighted sum, and leave these gradients unchanged.
+    """
     names = program.execute()
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     outputs = [names[name] for name in (*program.inputs, program.loss) if names[name].requires_grad]
@@ -244,7 +245,7 @@ def _check_given_gradients(program: Program) -> None:
 
 
 def _check_unshared(tensors: Sequence[Tensor | None], number: int) -> None:
-    """Check that the tensors behind the first `number` share memory with none of the others."""
+    """Check that the tensors after the first `number` share no memory with the others."""
     for i, tensor in enumerate(tensors):
         for other in tensors[max(i + 1, number) :]:
             if tensor is not None and other is not None and np.shares_memory(tensor._array, other._array):

@@ -1,4 +1,4 @@
-"""Programs run with features of the library enabled. No feature may change gradients."""
+"""Programs run with features of the library enabled; no feature may change gradients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
         order: 1 for gradients, 2 for second derivatives too.
 
     Raises:
-        Mismatch: if anything differs; a note shows the program.
+        Mismatch: if any result differs; a note shows the program.
     """
     program = program.in_double_precision
     try:
@@ -81,7 +81,7 @@ def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array
 
 
 def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """Check that hooks on every tensor and node that only read gradients change nothing."""
+    """Check that hooks that only read gradients, on every tensor and node, change nothing."""
     seen: list[Any] = []
 
     def observe(*args: Any) -> None:
@@ -144,7 +144,7 @@ def profiled(program: Program, plain: Gradients, weights: Mapping[str, Array], o
 
 
 def functionalized(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
-    """Check the functionalized program, in which no version changes."""
+    """Check the functionalized program, in which no version may change."""
     leaves = program.make_leaves()
     names: dict[str, Any] = {}
 
@@ -169,7 +169,7 @@ def functionalized(program: Program, plain: Gradients, weights: Mapping[str, Arr
 def compare(
     program: Program, oracle: str, plain: Gradients, names: Mapping[str, Any], weights: Mapping[str, Array], order: int
 ) -> None:
-    """Compare a plain run with the variables after another run."""
+    """Compare an ordinary run with the variables of another run."""
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     inputs = {name: names[name] for name in program.inputs}
     found = differentiated(names[program.loss], leaves, inputs, weights, order, {})

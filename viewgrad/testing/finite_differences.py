@@ -1,8 +1,8 @@
-"""Finite differences of a program: the effect of small moves of its leaves on its result.
+"""Finite differences of a program: the effect of small perturbations of its leaves on its result.
 
-All moves are followed through the program at once, beside the unmoved values. Values that gradients do not know of
-(detached tensors, writes under `no_grad`) are not moved. The derivatives are extrapolated from three steps, which also
-yields an error estimate.
+All perturbations are propagated through the program at once, alongside the unperturbed values. Values that gradients
+ignore (detached tensors, writes under `no_grad`) are not perturbed. The derivatives are extrapolated from three step
+sizes, which also yields an error estimate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def finite_differences(program: Program) -> dict[str, Estimate]:
 
 
 def second_differences(program: Program, weights: Mapping[str, Array]) -> dict[str, Estimate]:
-    """Return the Hessian times weights, numerically."""
+    """Return the product of the Hessian and weights, computed numerically."""
     start, spread = _directions(program)
     weight = np.concatenate(
         [_real_cells(weights[leaf.name]) for leaf in program.differentiable_leaves] or [np.empty(0)]
@@ -59,7 +59,7 @@ def second_differences(program: Program, weights: Mapping[str, Array]) -> dict[s
 
 
 def _as_estimates(program: Program, estimates: Sequence[Array], spread: dict[str, slice]) -> dict[str, Estimate]:
-    """Return the Richardson limit of second-order estimates for steps 2, 1 and 1/2, with its error."""
+    """Return the Richardson limit of second-order estimates for step sizes 2, 1 and 1/2, with its error."""
     once = [(4 * fine - coarse) / 3 for coarse, fine in itertools.pairwise(estimates)]
     limit = (16 * once[1] - once[0]) / 15
     off = np.abs(limit - once[1])
@@ -84,7 +84,7 @@ def _directions(program: Program) -> tuple[Array, dict[str, slice]]:
 
 
 def _change(program: Program, moves: Array, spread: dict[str, slice]) -> Array:
-    """Return how much each move changes the loss."""
+    """Return the change of the loss for each perturbation."""
     if not len(moves):
         return np.empty(0)
     machine = Perturbed({name: moves[:, columns] for name, columns in spread.items()})
@@ -100,16 +100,16 @@ def _real_cells(value: Array) -> Array:
 
 @attrs.define(eq=False)
 class Moves:
-    """The displacement of each cell for each move (row); None for zero."""
+    """The displacement of each cell for each perturbation (row); None for zero."""
 
     cells: Array | None = None
 
 
 class Perturbed(ReferenceMachine[Moves]):
-    """Tracks moves of the leaves through a program.
+    """Propagate perturbations of the leaves through a program.
 
     Arguments:
-        moves: by name of a leaf, an array with a row for each move and a column for each real cell.
+        moves: by leaf name, an array with a row for each perturbation and a column for each real cell.
     """
 
     def __init__(self, moves: Mapping[str, Array]) -> None:
@@ -168,7 +168,8 @@ class Perturbed(ReferenceMachine[Moves]):
 
 
 def _aligned(move: Array, ndim: int) -> Array:
-    """Insert or drop dimensions of length 1 behind the first, which counts moves, so that `ndim` others remain."""
+    """Insert or drop dimensions of length 1 after the first, which counts perturbations, so that `ndim` others remain.
+    """
     while move.ndim - 1 > ndim:  # NumPy assigns (1, 3) to (3,)
         move = move[:, 0]
     return move.reshape(len(move), *(1,) * (ndim + 1 - move.ndim), *move.shape[1:])

@@ -1,8 +1,8 @@
-"""Execution of programs without aliasing, by viewgrad's own operators: every write makes a new value.
+"""Execution of programs without aliasing, by viewgrad's own operators: every write creates a new value.
 
-The value of a buffer is a flat tensor that never changes. A view is a gather from the newest one. A write is a new flat
-tensor, with the written elements from the source and all others from the old one. So there are no views to keep in sync
-and no in-place writes, and gradients do not depend on how viewgrad implements these.
+The value of a buffer is an immutable flat tensor. A view is a gather from the latest one. A write is a new flat tensor,
+with the written elements taken from the source and all others from the old tensor. There are therefore no views to keep
+in sync and no in-place writes, and gradients do not depend on how viewgrad implements these.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Array = np.ndarray[Any, Any]
 
 @attrs.define(eq=False)
 class Flat:
-    """The flat tensor that is a buffer's history.
+    """The flat tensor that represents a buffer's history.
 
     Attributes:
         cells: the buffer after the last recorded write, as a flat tensor of real cells.
-        shift: the changes by unrecorded writes since then.
+        shift: the changes made by unrecorded writes since then.
     """
 
     cells: Tensor
@@ -43,7 +43,7 @@ class Taken:
 
 
 class FunctionalOracle(ReferenceMachine[Flat]):
-    """Runs a program without views and without in-place writes.
+    """Run a program without views and in-place writes.
 
     Attributes:
         leaves: for each leaf that requires grad, the tensor to differentiate with respect to.
@@ -55,16 +55,17 @@ class FunctionalOracle(ReferenceMachine[Flat]):
         self._histories: list[tuple[Array, Flat]] = []
 
     def tensor(self, name: str) -> Tensor:
-        """Return the value that a tensor of the program has now."""
+        """Return the current value of a tensor of the program."""
         return self.known(self.tensors[name])  # type: ignore[no-any-return]
 
     def origin(self, name: str) -> Tensor:
-        """Return what to differentiate with respect to for a tensor: for a base, the buffer of its views."""
+        """Return the tensor to differentiate with respect to in place of a tensor: for a base, the buffer of its views.
+        """
         tensor = self.tensors[name]
         return tensor.history.cells if tensor.base is None else self._unshifted(tensor)
 
     def gradient(self, name: str, of_origin: Array) -> Array:
-        """Return the gradient with respect to a tensor, from that with respect to its origin."""
+        """Return the gradient with respect to a tensor, given the gradient with respect to its origin."""
         tensor = self.tensors[name]
         return of_origin if tensor.base is not None else from_cells(of_origin, tensor.places, tensor.dtype)
 
@@ -136,12 +137,12 @@ class FunctionalOracle(ReferenceMachine[Flat]):
 
 
 def constant(value: Any) -> Any:
-    """Return a constant operand: arrays become tensors, numbers stay numbers."""
+    """Convert a constant operand: arrays become tensors, numbers stay numbers."""
     return value if type(value) in (int, float, complex) else Tensor(value)
 
 
 def elements(tensor: Tensor, numbers: Array) -> Tensor:
-    """Return a copy of the elements with these numbers in row order."""
+    """Return a copy of the elements with the given numbers in row order."""
     numbers = np.asarray(numbers)
     index = np.unravel_index(numbers.reshape(-1), tensor.shape) if tensor.ndim else (np.zeros(numbers.size, int),)
     source = tensor if tensor.ndim else tensor.reshape(1)

@@ -1,6 +1,6 @@
-"""The functions and view operators that programs are drawn from, with their meaning for arrays.
+"""The functions and view operators that programs are drawn from, with their implementations for arrays.
 
-A function knows where it is tame: smooth, and not so steep that finite differences become unreliable.
+Each function can tell where it is tame: smooth, and not so steep that finite differences become unreliable.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ProgramFunction:
     constants: tuple[int, ...] = ()
 
     def flowing(self, operands: Sequence[Any], first: int = 0) -> tuple[Any, ...]:
-        """Return the operands that gradients flow to, if the function takes them from position `first` on."""
+        """Return the operands that gradients flow to, if the function's operands start at position `first`."""
         return tuple(operand for place, operand in enumerate(operands, first) if place not in self.constants)
 
     def source(self, operands: Sequence[str], spelling: str) -> str:
@@ -75,7 +75,7 @@ class ProgramFunction:
         return f"{self.module}{self.name}({', '.join(operands)})"
 
     def tame(self, operands: Sequence[Any]) -> bool:
-        """Return whether it can be differentiated numerically: smooth, of moderate size, and not steep."""
+        """Return whether the function can be differentiated numerically: smooth, of moderate size, and not steep."""
         low, high = self.domain
         operands = [
             np.asarray(o, np.result_type(o, np.float64)) if np.asarray(o).dtype.kind in "fc" else o for o in operands
@@ -100,17 +100,17 @@ class ProgramFunction:
 
 
 LARGEST: Final = 6.0
-STEEPEST: Final = (12.0, 12.0, 100.0)  # a jump of a derivative is a very large one of the next
+STEEPEST: Final = (12.0, 12.0, 100.0)  # a jump of a derivative appears as a very large next derivative
 STEP: Final = 4e-3
 AROUND: Final = np.arange(-20, 21) * STEP
 SYMBOLS: Final = {"mul": "*", "add": "+", "sub": "-", "div": "/", "neg": "-", "pow": "**", "matmul": "@"}
 
 
 def function_of(operator: Operator) -> ProgramFunction | None:
-    """Return an elementwise operator of one or two tensors as a function for programs; None for other operators.
+    """Wrap an elementwise operator of one or two tensors as a function for programs; return None for other operators.
 
     Arguments:
-        operator: an operator of viewgrad, or one made by `define_op`.
+        operator: an operator of viewgrad, or one created by `define_op`.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -152,11 +152,12 @@ def function_of(operator: Operator) -> ProgramFunction | None:
 
 
 def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunction:
-    """Return any function of tensors for use in programs; several results are concatenated.
+    """Wrap any function of tensors for use in programs; several results are concatenated.
 
     Arguments:
-        function: an operator, a class of `Function`, or a function that gives a tensor, or a tuple or list of some.
-        arity: the number of its tensor arguments; by default, of its arguments without a default.
+        function: an operator, a class of `Function`, or a function that returns a tensor, or a tuple or list of
+            tensors.
+        arity: the number of its tensor arguments; by default, the number of its arguments without default.
     """
     called = function.apply if isinstance(function, type) and issubclass(function, Function) else function
     inner = function.func if isinstance(function, functools.partial) else function
@@ -188,7 +189,7 @@ def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunct
 
 
 def _arity_of(function: Any) -> int:
-    """Return the number of arguments without default; at least one."""
+    """Return the number of arguments without default, but at least one."""
     if isinstance(function, Operator):
         return max(1, sum(a.default is None and not a.keyword_only for a in function.signature.arguments))
     if isinstance(function, type) and issubclass(function, Function):
@@ -201,7 +202,7 @@ def _arity_of(function: Any) -> int:
 
 
 def _elementwise() -> tuple[ProgramFunction, ...]:
-    """Return the elementwise functions of the table, the simplest first."""
+    """Return the elementwise functions of the table, simplest first."""
     first = ("mul", "add", "sub", "div", "neg", "sin", "exp")
     names = [name for name in first if name in OPERATORS] + [name for name in OPERATORS if name not in first]
     functions = [function_of(OPERATORS[name]) for name in names if OPERATORS[name].is_installed]
@@ -241,7 +242,7 @@ class ViewOp:
     Arguments:
         name: the name of the method; "index" is `x[...]`, and a property has no arguments.
         args: its arguments.
-        copies: whether it gives a copy here, as `reshape` may.
+        copies: whether it returns a copy here, as `reshape` may.
     """
 
     name: str
@@ -249,7 +250,7 @@ class ViewOp:
     copies: bool = False
 
     def source(self, tensor: str) -> str:
-        """Return the expression that takes the view of the tensor with that name."""
+        """Return the expression that takes the view of the tensor with the given name."""
         if self.name == "index":
             return f"{tensor}[{index_source(self.args)}]"
         if self.name in PROPERTIES:
@@ -263,12 +264,12 @@ PROPERTIES: Final = frozenset({"T", "mT", "real", "imag"})
 
 
 def view_of_array(op: ViewOp, array: Array) -> Any:
-    """Return the view of an array as NumPy takes it; a list of views for `unbind`, `split` and `chunk`."""
+    """Return the view of an array as NumPy takes it, or a list of views for `unbind`, `split` and `chunk`."""
     return ARRAY_VIEWS[op.name](array, *op.args)
 
 
 def _window(array: Array, *index: Any) -> Array:
-    """Index an array by a basic index, with a 0-d window in place of a number."""
+    """Index an array by a basic index, returning a 0-d window instead of a number."""
     return array[index if Ellipsis in index else (*index, ...)]
 
 

@@ -1,4 +1,4 @@
-"""The generator of programs: draws steps one after another, along a model that knows what is possible."""
+"""The generator of programs, which draws steps one by one along a model of the possible steps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProgramGenerator:
         self.draw = draw
         self.complex = complex
         own = tuple(f for f in functions if f.elementwise and f.arity <= 2)
-        self.elementwise = own * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # users' functions come about as often
+        self.elementwise = own * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # users' functions are drawn about as often
         self.sketch = AliasModel()
         self.leaves: list[s.Leaf] = []
         self.steps: list[Any] = []
@@ -45,7 +45,7 @@ class ProgramGenerator:
     # -- queries -------------------------------------------------------------------------------------------------------
 
     def names(self, accept: Callable[[str], bool] = lambda name: True) -> list[str]:
-        """Return the tensors so far that are accepted, newest first."""
+        """Return the accepted tensors created so far, newest first."""
         return [name for name in reversed(self.sketch.arrays) if accept(name)]
 
     def array(self, name: str) -> Array:
@@ -55,7 +55,7 @@ class ProgramGenerator:
         return self.array(name).dtype.kind in "fc"
 
     def choose(self, options: Sequence[Any]) -> Any:
-        """Return one of some items; None if there are none."""
+        """Return one of several items, or None if there are none."""
         return self.draw(st.sampled_from(options)) if options else None
 
     def new_name(self, prefix: str = "t") -> str:
@@ -74,7 +74,7 @@ class ProgramGenerator:
             leaf = attrs.evolve(leaf, kind="f", requires_grad=True)
         self.leaves.append(leaf)
         self.sketch.leaf(leaf)
-        if leaf.requires_grad:  # a copy of a leaf can be written to
+        if leaf.requires_grad:  # a copy of a leaf, which can be written to
             clone = next(f for f in OTHERS if f.name == "clone")
             self.add(s.Call(self.new_name(), clone, (leaf.name,)))
 
@@ -98,7 +98,7 @@ class ProgramGenerator:
         return s.Compute(self.new_name(), ELEMENTWISE[0], (self.choose(self.names(self.differentiable)), 0.5))
 
     def use(self, function: ProgramFunction) -> tuple[str, ...]:
-        """Apply a function to tensors with gradients, moved into its domain; return the names of its results."""
+        """Apply a function to tensors with gradients, mapped into its domain; return the names of its results."""
         names = {known.name: known for known in ELEMENTWISE}
         flowing = self.names(lambda name: self.differentiable(name) and self.sketch.facts[name].history.requires_grad)
         real = [name for name in flowing if self.array(name).dtype.kind == "f"]
@@ -109,7 +109,8 @@ class ProgramGenerator:
         low, high = max(function.domain[0], -2.0), min(function.domain[1], 4.0)
         source = self.choose(real)
         for number in range(function.arity):
-            size = max(float(np.abs(self.array(source)).max(initial=0.0)), 0.01)  # less may be rounding alone
+            # a smaller spread may be due to rounding alone
+            size = max(float(np.abs(self.array(source)).max(initial=0.0)), 0.01)
             scaled, shifted = self.new_name(), self.new_name()
             self.add(s.Compute(scaled, names["mul"], (source, 0.2 * (high - low) / size / (1 + number))))
             self.add(s.Compute(shifted, names["add"], (scaled, low + 0.55 * (high - low))))
@@ -124,7 +125,7 @@ class ProgramGenerator:
         return outs
 
     def finish(self, reached: Sequence[str] = ()) -> Program:
-        """Combine some tensors to a real number, including those in `reached`; choose what to differentiate."""
+        """Combine some tensors, including those in `reached`, into a real number; choose what to differentiate."""
         candidates = self.names(self.differentiable)
         required = [name for name in candidates if self.sketch.facts[name].history.requires_grad]
         written = [name for name in required if self.sketch.facts[name].memory.version]
@@ -134,7 +135,7 @@ class ProgramGenerator:
         if required and all(name in unsure for name in chosen):
             chosen.append(required[0])
         chosen += [name for name in reached if name not in chosen]
-        # It is ambiguous whether the part of an earlier view in its base's history counts for the base's gradient.
+        # It is ambiguous whether the part of an earlier view in its base's history contributes to the base's gradient.
         both = self.sketch.to_itself.union(self.sketch.base_of(name) for name in unsure)
         wanted = [name for name in required if not name.startswith("x") and self.sketch.base_of(name) not in both]
         inputs = self.draw(st.lists(st.sampled_from(wanted), max_size=3, unique=True)) if wanted else []
@@ -173,7 +174,7 @@ class ProgramGenerator:
     def draw_view(self) -> Any:
         name = self.source()
         facts = self.sketch.facts[name]
-        whole = facts.strided and not facts.unrecorded and not facts.old  # the base alone determines such a view
+        whole = facts.strided and not facts.unrecorded and not facts.old  # such a view is determined by the base alone
         base = self.sketch.arrays.get(self.sketch.base_of(name)) if whole else None
         return s.View(self.new_name("v"), name, self.draw(view_ops(self.array(name), base, complex=self.complex)))
 
@@ -206,13 +207,13 @@ class ProgramGenerator:
         return s.Compute(self.new_name(), function, operands, spelling)
 
     def _functions(self, array: Array, *, several: bool = False) -> list[ProgramFunction]:
-        """Return the functions that can be applied to an array; those with several results only if asked for."""
+        """Return the functions that can be applied to an array; those with several results only on request."""
         return [f for f in self.elementwise if (f.complex or array.dtype.kind != "c") and (several or f.outputs == 1)]
 
     def draw_operand(
         self, fits: Callable[[tuple[int, ...]], bool], function: ProgramFunction | None = None
     ) -> s.Operand:
-        """Draw an operand of a fitting shape: a tensor, a number, or an array of constants."""
+        """Draw an operand of a matching shape: a tensor, a number, or an array of constants."""
 
         def accept(name: str) -> bool:
             array = self.array(name)
@@ -230,8 +231,7 @@ class ProgramGenerator:
         return self.choose(NUMBERS)  # type: ignore[no-any-return]
 
     def _tame(self, function: ProgramFunction, operands: Sequence[s.Operand], like: Array | None = None) -> bool:
-        """Return whether the function accepts the operands, and its result can be written to an array like `like`.
-        """
+        """Return whether the function accepts the operands and its result can be written to an array like `like`."""
         values = [self.sketch.value(operand) for operand in operands]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         if int(np.prod(shape)) > LARGEST_SIZE or (like is not None and shape != like.shape):
@@ -283,13 +283,13 @@ class ProgramGenerator:
         return s.Gather(self.new_name(), name, index)
 
     def draw_place(self, shape: tuple[int, ...]) -> Index | None:
-        """Draw the index of a single element in half of all cases; None in the others."""
+        """Draw the index of a single element in half of the cases, and None otherwise."""
         if 0 in shape or self.draw(st.booleans()):
             return None
         return tuple(self.draw(st.integers(-extent, extent - 1)) for extent in shape)
 
     def draw_array_index(self, shape: tuple[int, ...]) -> Index | None:
-        """Draw an index with an array in it; None if there is nothing to index."""
+        """Draw an index that contains an array, or None if there is nothing to index."""
         if 0 in shape or not shape:
             return None
         numbers = [Named(name) for name in self.names(lambda name: is_index(self.array(name), shape[0]))]
@@ -299,7 +299,7 @@ class ProgramGenerator:
         return s.Detach(self.new_name("d"), self.choose(self.names(self.differentiable)))
 
     def draw_detach_in_place(self) -> Any:
-        """Draw a base with a history, to be detached in place."""
+        """Draw a base with a history to detach in place."""
 
         def can_be(name: str) -> bool:
             facts = self.sketch.facts[name]
@@ -312,7 +312,8 @@ class ProgramGenerator:
         view = self.draw_view()
         return None if view.op.copies else s.UnrecordedView(view)
 
-    # -- writes --------------------------------------------------------------------------------------------------------
+    # -- writes
+    # ------------------------------------------------------------------------------------------------------------
 
     def targets(self) -> list[str]:
         """Return the tensors that can be written to."""
@@ -349,7 +350,7 @@ class ProgramGenerator:
         return s.Overwrite(target, 0.0 if isinstance(value, s.Table) else value)
 
     def draw_value(self, window: Array) -> s.Operand:
-        """Draw a value to be written to a window."""
+        """Draw a value to write to a window."""
         value = self.draw_operand(lambda shape: fits_into(shape, window.shape))
         array = np.asarray(self.sketch.value(value))
         if array.dtype.kind == "c" and window.dtype.kind != "c":
@@ -366,7 +367,7 @@ class ProgramGenerator:
         index = self.draw_write_index(array.shape)
         given = index_value(index, self.sketch.arrays.__getitem__)
         basic = Ellipsis not in index and not any(isinstance(item, np.ndarray) for item in given)
-        window = array[(*given, ...) if basic else given]  # `...` keeps NumPy from returning a number
+        window = array[(*given, ...) if basic else given]  # `...` prevents NumPy from returning a number
         return s.Assign(target, index, self.draw_value(np.asarray(window)))
 
     def draw_write_index(self, shape: tuple[int, ...]) -> Index:
@@ -422,11 +423,11 @@ class ProgramGenerator:
         return s.UfuncOut(target, function, operands, where)
 
     def draw_no_grad(self) -> Any:
-        """Draw a write that is not recorded, perhaps through a view taken for it."""
+        """Draw a write that is not recorded, possibly through a view taken for it."""
         self.sketch.recording = False
         try:
             if self.draw(st.booleans()):
-                # The view is known inside only, so its name is taken back from the sketch.
+                # The view is known only inside, so its name is removed from the model.
                 taken = self.draw_view()
                 if taken.op.copies or self.sketch.facts[taken.tensor].overlaps:
                     return None

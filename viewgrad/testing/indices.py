@@ -1,6 +1,6 @@
-"""Indices of programs: their source text, and their values for arrays.
+"""Indices in programs: their source text, and their values for arrays.
 
-An index is a tuple of ints, slices, None and `...`. Nested tuples in it stand for arrays of integers or bools, and
+An index is a tuple of ints, slices, None and `...`. Nested tuples in it represent arrays of integers or bools, and
 `Named` refers to a tensor of the program.
 """
 
@@ -24,12 +24,12 @@ class Named:
 
 
 def index_source(index: Index) -> str:
-    """Return the text of an index between brackets."""
+    """Return the source text of an index, without brackets."""
     return ", ".join(map(_item_source, index)) or "()"
 
 
 def index_value(index: Index, array_of: Callable[[str], Array]) -> Index:
-    """Return an index with arrays for nested tuples and for the names of tensors."""
+    """Return an index with nested tuples and names of tensors replaced by arrays."""
     return tuple(
         np.array(item) if isinstance(item, tuple) else array_of(item.name) if isinstance(item, Named) else item
         for item in index

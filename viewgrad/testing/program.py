@@ -1,4 +1,4 @@
-"""Programs: leaves, steps, and a real number at the end."""
+"""Programs: leaves, steps, and a real result."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Program:
     Printing it shows Python code that can be pasted and run.
 
     Arguments:
-        leaves: the leaves it starts with.
-        steps: the steps it performs, in order.
+        leaves: the leaves that it starts with.
+        steps: its steps, in order.
         loss: the name of its result, a real number.
         inputs: names of other tensors to differentiate with respect to.
     """
@@ -48,24 +48,24 @@ class Program:
 
     @property
     def in_double_precision(self) -> Program:
-        """Return this program with all leaves in double precision."""
+        """Return the program with all leaves in double precision."""
         return attrs.evolve(self, leaves=tuple(attrs.evolve(leaf, single=False) for leaf in self.leaves))
 
     @property
     def functions(self) -> tuple[ProgramFunction, ...]:
-        """The functions it calls, without repetition."""
+        """The functions that the program calls, without repetition."""
         found = {step.function: None for step in s.flat_steps(self.steps) if hasattr(step, "function")}
         return tuple(found)
 
     def run(self, machine: MachineWithLeaves) -> None:
-        """Run it on one of the machines of this package."""
+        """Run the program on one of the machines of this package."""
         for leaf in self.leaves:
             machine.leaf(leaf)
         for step in self.steps:
             step.run(machine)
 
     def execute(self) -> dict[str, Any]:
-        """Run it on viewgrad tensors, as printed; return all variables by name."""
+        """Run the program on viewgrad tensors, as printed; return all variables by name."""
         names = self._environment()
         exec(_compiled(self.body()), names)
         del names["__builtins__"]
@@ -74,7 +74,7 @@ class Program:
     def execute_stepwise(
         self, leaves: Mapping[str, Any], after_step: Callable[[Any, dict[str, Any]], None] = lambda step, names: None
     ) -> dict[str, Any]:
-        """Run it step by step on the given leaves.
+        """Run the program step by step on the given leaves.
 
         Arguments:
             leaves: by name, the replacement for each leaf.
@@ -102,7 +102,7 @@ class Program:
         return names
 
     def body(self) -> str:
-        """Return its lines, without the imports and the gradient."""
+        """Return the lines of the program, without imports and the gradient."""
         return "\n".join([*(leaf.source() for leaf in self.leaves), *(step.source() for step in self.steps)]) + "\n"
 
     def source(self) -> str:
@@ -117,7 +117,7 @@ class Program:
     def __repr__(self) -> str:
         return f"<program>\n{self.source()}"
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # how Hypothesis shows it
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # used by Hypothesis to display programs
         printer.text(repr(self))
 
     def __str__(self) -> str:

@@ -54,11 +54,11 @@ class Leaf:
     """A tensor that a program starts with.
 
     Arguments:
-        name: its name.
-        shape: its shape.
+        name: the name.
+        shape: the shape.
         kind: "f" (float64), "c" (complex128) or "i" (int64).
-        layout: "C", "F", or in memory that NumPy owns: "foreign", "strided" (with gaps) or "reversed".
-        phase: a number that makes its values differ from those of other leaves.
+        layout: "C", "F", or, in memory owned by NumPy, "foreign", "strided" (with gaps) or "reversed".
+        phase: a number that distinguishes its values from those of other leaves.
         requires_grad: whether it requires grad.
         single: whether it is float32 or complex64 instead.
     """
@@ -84,14 +84,14 @@ class Leaf:
         return f"np.asfortranarray({text})" if self.layout == "F" else text
 
     def source(self) -> str:
-        """Return the line that makes it."""
+        """Return the line that creates the leaf."""
         make = "vg.Tensor" if self.layout in ("C", "F") else "vg.from_numpy"
         data = self.expression()
         text = f"{make}({data})" if self.shape or make == "vg.Tensor" else f"{make}(np.asarray({data}))"
         return f"{self.name} = {text}{'.requires_grad_()' if self.requires_grad else ''}"
 
     def array(self) -> Array:
-        """Return the data, in the layout of the tensor."""
+        """Return the data in the memory layout of the tensor."""
         array = np.asarray(eval(self.expression(), {"np": np}))
         return array if self.layout in ("strided", "reversed") else array.copy(order="K")
 
@@ -100,24 +100,24 @@ class Step:
     """One line of a program. By default, the names that it binds and uses are those in its fields."""
 
     __slots__ = ()
-    method: ClassVar[str]  # the name of the method of machines that run it
+    method: ClassVar[str]  # the name of the method that executes it on a machine
 
     def __init_subclass__(cls) -> None:
         cls.method = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def outs(self) -> tuple[str, ...]:
-        """The names that it binds."""
+        """The names that the step binds."""
         return (self.out,) if hasattr(self, "out") else ()
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names that it uses."""
+        """The names that the step uses."""
         found = [names(getattr(self, field)) for field, names in READ.items() if hasattr(self, field)]
         return tuple([name for names in found for name in names])
 
     def source(self) -> str:
-        """Return the line, or lines."""
+        """Return the line or lines of the step."""
         raise NotImplementedError
 
     def run(self, machine: Machine) -> None:
@@ -174,7 +174,7 @@ class Several(Step):
         return f"{', '.join(self.outs)} = {self.function.source([_operand(o) for o in self.operands], 'call')}"
 
     def parts(self) -> list[tuple[str, ProgramFunction]]:
-        """Return each result, with the function that gives it alone."""
+        """Return each result with the function that computes it alone."""
 
         def alone(number: int) -> ProgramFunction:
             function = self.function
@@ -205,7 +205,7 @@ class Call(Step):
         return f"{self.out} = {self.function.module}{self.function.name}({', '.join(arguments)})"
 
     def numpy(self, arrays: list[Array]) -> Array:
-        """Return its result for arrays."""
+        """Return the result for arrays."""
         keywords = dict(self.keywords)
         if self.function.listed:
             return np.asarray(self.function.numpy(arrays, **keywords))
@@ -214,7 +214,7 @@ class Call(Step):
 
 @attrs.frozen
 class Gather(Step):
-    """`out = source[[0, 2, 2]]`: a copy, by arrays of integers or bools."""
+    """`out = source[[0, 2, 2]]`: a copy selected by arrays of integers or bools."""
 
     out: str
     tensor: str
@@ -319,7 +319,7 @@ class DetachInPlace(Step):
 
 @attrs.frozen
 class UnrecordedView(Step):
-    """A view that is taken under `no_grad`, and used outside of it."""
+    """A view that is taken under `no_grad` and used outside of it."""
 
     view: View
 
@@ -375,7 +375,7 @@ class Machine(Protocol):
 
 
 def flat_steps(steps: tuple[Any, ...]) -> list[Any]:
-    """Return the steps, those under `no_grad` among them."""
+    """Return the steps, including those under `no_grad`."""
     flat: list[Any] = []
     for step in steps:
         flat.extend(step.steps if isinstance(step, NoGrad) else [step])

@@ -1,11 +1,11 @@
-"""A machine whose memory is numbered cells: the reference for the values of a program.
+"""A machine whose memory consists of numbered cells, the reference for the values of a program.
 
 Each buffer is a row of real cells, and a tensor is an array of cell numbers (two per complex element). Views, writes
 and overlaps are trivial in this model, so it serves as the reference.
 
-The part of a buffer that gradients know of is kept apart from its values, in histories. A base and its views share one;
-a detached tensor starts another over the same memory. A write under `no_grad`, or through a tensor of another history,
-changes values but not the history. To the derivative it is the addition of a constant.
+The part of a buffer that gradients depend on is stored separately from its values, in histories. A base and its views
+share one history; a detached tensor starts another one over the same memory. A write under `no_grad`, or through a
+tensor with another history, changes values but not the history. For the derivative it is the addition of a constant.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Cells(Generic[H]):
 
     Attributes:
         memory: the values of the cells of its buffer.
-        places: for each element, the number of its cell; for a complex tensor, of the real and of the imaginary part.
+        places: for each element, the number of its cell; for a complex tensor, the numbers for the real and imaginary
+            part.
         dtype: the dtype of its elements.
         history: the history of the buffer, shared with the base and its other views.
-        base: the tensor that it is a view of, or None.
+        base: the base if it is a view, or None.
         known: the state that a subclass keeps for each tensor.
     """
 
@@ -48,7 +49,7 @@ class Cells(Generic[H]):
 
     @property
     def numbers(self) -> Array:
-        """For each element, its number in row order."""
+        """The number of each element in row order."""
         return np.arange(self.places[0].size).reshape(self.places[0].shape)
 
     def value(self) -> Array:
@@ -65,18 +66,18 @@ class Given:
 
 
 class ReferenceMachine(ABC, Generic[H]):
-    """Runs steps on cells. Subclasses define what a history is and how it changes."""
+    """Run steps on cells; subclasses define histories and how they change."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Cells[H]] = {}
         self.recording = True
-        self.ended: list[tuple[H, H]] = []  # histories that ended in place, with those that have gone on since
+        self.ended: list[tuple[H, H]] = []  # histories that ended in place, and those that continue them
 
     # -- for subclasses ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def history(self, memory: Array) -> H:
-        """Return the history of a buffer that is constant so far."""
+        """Return the history of a buffer that has been constant so far."""
 
     @abstractmethod
     def known(self, tensor: Cells[H]) -> Any:
@@ -86,18 +87,18 @@ class ReferenceMachine(ABC, Generic[H]):
     def apply(
         self, function: ProgramFunction, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array
     ) -> Any:
-        """Return the history of the result of a function, whose value is `value`."""
+        """Return the history of a function's result, whose value is `value`."""
 
     @abstractmethod
     def pick(self, known: Any, numbers: Array) -> Any:
-        """Return the history of a copy of the elements with these numbers in row order."""
+        """Return the history of a copy of the elements with the given numbers in row order."""
 
     @abstractmethod
     def store(self, target: Cells[H], places: Places, source: Given, chosen: Any) -> None:
         """Record a write of `source`, broadcast to the shape of `places`, to the cells selected by `chosen`."""
 
     def moved(self, memory: Array, change: Array, writers: Sequence[H]) -> None:
-        """Handle a change of the values of a buffer, which only the histories `writers` record."""
+        """Handle a change of the values of a buffer that only the histories `writers` record."""
 
     def taken(self, view: Cells[H], source: Cells[H], local: Cells[None]) -> None:
         """Handle a view of `source`; `local` is its window in the cells of `source`."""
@@ -228,7 +229,7 @@ class ReferenceMachine(ABC, Generic[H]):
         for cells, part in zip(places, parts(np.asarray(source.value), target.dtype, places[0].shape), strict=True):
             memory[cells[chosen]] = part[chosen]
         history = target.history
-        for old, new in self.ended:  # the base continues with another one
+        for old, new in self.ended:  # the base continues with another history
             history = new if old is history else history
         histories = [history] if self.recording and target.dtype.kind in "fc" else []
         for old, new in reversed(self.ended):  # earlier views include later writes
@@ -240,7 +241,7 @@ class ReferenceMachine(ABC, Generic[H]):
 
 
 def fresh_places(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Places:
-    """Return the cells of a tensor that has a buffer to itself."""
+    """Return the cells of a tensor with a buffer of its own."""
     numbers = np.arange(int(np.prod(shape))).reshape(shape)
     return (2 * numbers, 2 * numbers + 1) if dtype.kind == "c" else (numbers,)
 
@@ -250,7 +251,7 @@ def _indexed(places: Places, index: Any) -> Places:
 
 
 def from_cells(values: Array, places: Places, dtype: np.dtype[Any]) -> Array:
-    """Return the elements at `places` of cells whose values are `values`, along the last dimension."""
+    """Return the elements at `places` of cells with the given values, which are along the last dimension."""
     if dtype.kind == "c":
         return np.asarray(values[..., places[0]] + 1j * values[..., places[1]])
     return np.asarray(values[..., places[0]]).astype(dtype)
@@ -267,7 +268,7 @@ def parts(value: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Ar
 
 
 def viewed(op: ViewOp, places: Places, dtype: np.dtype[Any], number: int | None) -> tuple[Places, np.dtype[Any]]:
-    """Return the cells of a view, or of one of several, of a tensor with the cells `places`; and its dtype."""
+    """Return the cells and the dtype of a view, or of one of several views, of a tensor with the cells `places`."""
     if op.name in ("real", "imag"):
         return (places[op.name == "imag"],), np.dtype(float)
     if op.name == "view_as_real":

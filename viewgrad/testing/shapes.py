@@ -1,4 +1,4 @@
-"""Compatibility of shapes: as operands, for writes to a window, as an index."""
+"""Compatibility of shapes: for operands, for writes to a window, and for indices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 def broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether arrays of these shapes can be broadcast against each other."""
+    """Return whether arrays of the given shapes can be broadcast against each other."""
     try:
         np.broadcast_shapes(shape, other)
     except ValueError:
@@ -21,12 +21,12 @@ def broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def fits_into(shape: tuple[int, ...], window: tuple[int, ...]) -> bool:
-    """Return whether a value of this shape can be written to a window of that one."""
+    """Return whether a value of one shape can be written to a window of another."""
     return broadcastable(shape, window) and np.broadcast_shapes(shape, window) == window
 
 
 def are_operands(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether tensors of these shapes can be the operands of a function that takes two."""
+    """Return whether tensors of the given shapes can be the operands of a binary function."""
     if name == "outer":
         return len(shape) == len(other) == 1
     if name == "stack":
@@ -37,17 +37,17 @@ def are_operands(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> b
 
 
 def matrices_fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Return whether matrices or vectors of these shapes can be multiplied."""
+    """Return whether matrices or vectors of the given shapes can be multiplied."""
     if len(a) > 2 or len(b) > 2:
         return False
     return a[-1] == b[-2 if len(b) > 1 else 0]
 
 
 def same_window(a: Array, b: Array) -> bool:
-    """Return whether two arrays look at the same elements in the same order."""
+    """Return whether two arrays cover the same elements in the same order."""
     return address_of(a) == address_of(b) and a.shape == b.shape and a.strides == b.strides
 
 
 def is_index(array: Array, extent: int) -> bool:
-    """Return whether an array can index a dimension of this length."""
+    """Return whether an array can index a dimension of the given length."""
     return array.dtype.kind == "i" and 0 < array.ndim <= 1 and bool((array < extent).all() and (array >= -extent).all())

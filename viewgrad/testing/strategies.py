@@ -1,4 +1,4 @@
-"""The Hypothesis strategies: of tensors, of views and indices, and of whole programs."""
+"""Hypothesis strategies for tensors, views, indices and whole programs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def tensors(
         shape: the shape, or a strategy of shapes; up to three short dimensions if omitted.
         dtype: the dtype.
         layouts: some of "C", "F", "reversed", "with gaps", "with an offset".
-        elements: a strategy for the elements; if omitted, numbers between -2 and 2, or values that fit the dtype.
+        elements: a strategy for the elements; if omitted, numbers between -2 and 2, or other values valid for the
+            dtype.
         requires_grad: whether the tensors are leaves that require grad.
 
     Example:
@@ -70,7 +71,7 @@ def tensors(
 
 
 def _laid_out(array: Array, layout: str) -> Array:
-    """Return the values, laid out in memory in that way."""
+    """Return the values in the given memory layout."""
     if layout == "F":
         return np.array(array, order="F")
     if layout == "reversed":
@@ -84,7 +85,7 @@ def _laid_out(array: Array, layout: str) -> Array:
 
 @st.composite
 def views_of(draw: Draw, tensor: Tensor, *, most: int = 2) -> Tensor:
-    """Draw views of a tensor: slices, transposed and reshaped views, and views of those.
+    """Draw views of a tensor: slices, transposed and reshaped views, and views of these.
 
     Arguments:
         tensor: the tensor.
@@ -108,7 +109,7 @@ def views_of(draw: Draw, tensor: Tensor, *, most: int = 2) -> Tensor:
 
 
 def basic_indices(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
-    """Draw indices made of integers, slices, None and `...`, for a tensor of the given shape.
+    """Draw indices of integers, slices, None and `...` for a tensor of the given shape.
 
     Example:
         >>> from hypothesis import given
@@ -149,10 +150,10 @@ def programs(
 ) -> Program:
     """Draw programs that take views of tensors and write to them in any order, and compute a real number.
 
-    They are differentiable and smooth at their leaves, so that finite differences are accurate.
+    The programs are differentiable and smooth at their leaves, so that finite differences are accurate.
 
     Arguments:
-        max_steps: the maximum number of steps, without those that combine tensors into the result.
+        max_steps: the maximum number of steps, not counting those that combine tensors into the result.
         complex: whether complex tensors occur.
         functions: your own functions: operators, `Function` classes, or functions of tensors (use `functools.partial`
             for options). Each program calls at least one of them, and its result depends on it. Operands are between

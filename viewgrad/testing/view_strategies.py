@@ -15,13 +15,13 @@ from .program_ops import Leaf
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 
-LARGEST_SIZE = 24  # elements of any array in a program
+LARGEST_SIZE = 24  # the maximum number of elements of an array in a program
 LENGTHS = st.sampled_from([2, 3, 1, 4, 2, 3, 2, 3, 2, 4, 3, 2, 1, 3, 2, 0])
 
 
 @st.composite
 def leaves(draw: Draw, name: str, *, complex: bool = True) -> Leaf:
-    """Return a leaf of any layout."""
+    """Draw a leaf of any layout."""
     kind = draw(st.sampled_from(["f", "f", "f", "c", "i"] if complex else ["f", "f", "f", "i"]))
     ndim = draw(st.sampled_from([1, 2, 3, 2, 1, 2, 0]))
     shape = tuple(draw(LENGTHS) for _ in range(ndim))
@@ -35,7 +35,7 @@ def leaves(draw: Draw, name: str, *, complex: bool = True) -> Leaf:
 
 @st.composite
 def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = True) -> ViewOp:
-    """Return a view operator that can be applied to an array, with arguments.
+    """Draw a view operator, with arguments, that can be applied to an array.
 
     Arguments:
         array: the array.
@@ -48,7 +48,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
     if array.ndim > 1:
         kinds += ["swapaxes", "moveaxis", "T", "mT", "diagonal", "permute"]
     if array.flags.f_contiguous and not array.flags.c_contiguous:
-        kinds += ["T", "T", "T"]  # their reshape is a view, while that of a gradient in row order is not
+        kinds += ["T", "T", "T"]  # its reshape is a view, while that of a gradient in row order is not
     if array.ndim > 1 and base is not None and array.flags.c_contiguous and not base.flags.c_contiguous:
         kinds += ["reshape", "ravel", "flatten"]
     if array.dtype.kind == "c":
@@ -72,7 +72,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
 
 @st.composite
 def unpack_ops(draw: Draw, array: Array) -> ViewOp:
-    """Return `unbind`, `split` or `chunk` of an array that has dimensions."""
+    """Draw `unbind`, `split` or `chunk` of an array that has dimensions."""
     dim = _dim(draw, array)
     pieces = draw(st.integers(1, 3))
     options = [ViewOp("unbind", (dim,))] if array.shape[dim] else []
@@ -82,7 +82,7 @@ def unpack_ops(draw: Draw, array: Array) -> ViewOp:
 
 @st.composite
 def basic_indices(draw: Draw, shape: tuple[int, ...]) -> Index:
-    """Return a basic index for an array of that shape."""
+    """Draw a basic index into an array of the given shape."""
     items: list[Any] = []
     for extent in shape[: draw(st.integers(0, len(shape)))]:
         whole = not extent or draw(st.sampled_from([True, False, True]))
@@ -98,7 +98,7 @@ def basic_indices(draw: Draw, shape: tuple[int, ...]) -> Index:
 
 @st.composite
 def slices(draw: Draw, extent: int) -> slice:
-    """Return a slice of a dimension."""
+    """Draw a slice of a dimension."""
     bounds = st.one_of(st.none(), st.integers(-extent, extent))
     kind = draw(st.sampled_from([":", "1:", ":-1", "::-1", "::2", "any"]))
     if kind == "any":
@@ -109,7 +109,7 @@ def slices(draw: Draw, extent: int) -> slice:
 
 @st.composite
 def array_indices(draw: Draw, shape: tuple[int, ...], integers: Sequence[Any]) -> Index:
-    """Return an index with an array in it, for an array of that shape, which has elements and dimensions.
+    """Draw an index that contains an array, for an indexed array with elements and dimensions.
 
     Arguments:
         shape: the shape of the indexed array.
@@ -154,7 +154,7 @@ def _one_of(draw: Draw, *names: str) -> str:
 
 def _index(draw: Draw, array: Array) -> ViewOp:
     index = draw(basic_indices(array.shape))
-    # An index of integers alone gives a scalar, not a view.
+    # An index of integers alone returns a scalar, not a view.
     return ViewOp("index", index if isinstance(array[index], np.ndarray) else (*index, ...))
 
 
@@ -285,5 +285,5 @@ def _shapes_of_size(size: int) -> list[tuple[int, ...]]:
 
 
 def _shares(array: Array, of: Array) -> bool:
-    """Return whether NumPy gave a window on the same memory."""
+    """Return whether NumPy returned a window of the same memory."""
     return array.base is of or (of.base is not None and array.base is of.base)

@@ -1,4 +1,4 @@
-"""The signs and the order of eigenvectors, matched to SciPy's if another routine computes them."""
+"""The signs and the order of eigenvectors, matched to SciPy's if computed by another routine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...operators.numpy_api.conversion import plain_values
 
 
 def signs_between(vectors: Any, wanted: Any) -> Any:
-    """Return the factors of absolute value 1 by which the columns of two routines differ."""
+    """Return the factors of absolute value 1 by which the columns of two results differ."""
     ours = np.asarray(plain_values(vectors))
     along = (ours.conj() * wanted).sum(-2, keepdims=True)
     return np.where(along == 0, 1, along) / np.where(along == 0, 1, np.abs(along))
 
 
 def order_of_scipy(values: Any, a: Any, b: Any) -> Any:
-    """Return the places of the eigenvalues of a generalized problem in SciPy's order; unchanged if some are equal."""
+    """Return the positions of generalized eigenvalues in SciPy's order; unchanged if some are equal."""
     wanted = scipy.linalg.eigvals(plain_values(a), plain_values(b))
     order = np.abs(plain_values(values)[:, None] - wanted).argmin(0)
     known = np.array_equal(np.sort(order), np.arange(order.size))
@@ -26,7 +26,7 @@ def order_of_scipy(values: Any, a: Any, b: Any) -> Any:
 
 
 def in_order_of_scipy(values: Any, vectors: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Return eigenvalues and eigenvectors of a generalized problem in SciPy's order; real vectors have its signs."""
+    """Return generalized eigenvalues and eigenvectors in SciPy's order; real vectors have SciPy's signs."""
     wanted = scipy.linalg.eig(plain_values(a), plain_values(b))
     order = np.abs(plain_values(values)[:, None] - wanted[0]).argmin(0)
     if not np.array_equal(np.sort(order), np.arange(order.size)):  # some are equal

@@ -1,4 +1,4 @@
-"""Functions of matrices, further factors, and banded and structured matrices."""
+"""Functions of matrices, further factorizations, and banded and structured matrices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ expm: Final = BASE["expm"]
 @made
 @stacked(2, 2)
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) -> Any:
-    """Return the exponential of a matrix, and its derivative along another."""
+    """Return the exponential of a matrix, and its derivative in the direction of another."""
     a, e = floating(A), floating(E)
     size = a.shape[0]
     whole = expm(np.concatenate([np.concatenate([a, e], 1), np.concatenate([a * 0.0, a], 1)]))
@@ -98,7 +98,7 @@ def signm(A: Any, **options: Any) -> Any:
 
 
 def _by_eigenvalues(a: Any, function: Callable[[Any], Any], plain: Any) -> Any:
-    """Return a function of a matrix with distinct eigenvalues; real if SciPy's result is."""
+    """Return a function of a matrix with distinct eigenvalues, real if SciPy's result is real."""
     values, vectors = np.linalg.eig(a.astype(np.result_type(a.dtype, np.complex64)))
     found = (vectors * function(values)) @ np.linalg.inv(vectors)
     return found.real * 1.0 if np.isrealobj(plain) else found
@@ -141,7 +141,7 @@ def _adjoint(a: Any) -> Any:
 @made
 @stacked(2)
 def polar(a: Any, side: str = "right") -> Any:
-    """Return the unitary and the positive factor of a matrix of full rank."""
+    """Return the unitary and the positive factor of a full-rank matrix."""
     a = floating(a)
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
@@ -205,7 +205,7 @@ def orth(A: Any, rcond: Any = None) -> Any:
 
 
 def _basis(a: Any) -> Any:
-    """Return an orthonormal basis of the range of a matrix, whose columns may depend on each other."""
+    """Return an orthonormal basis of the range of a matrix, whose columns may be linearly dependent."""
     full = np.linalg.matrix_rank(plain_values(a)) == min(a.shape) == a.shape[1]
     return np.linalg.qr(a)[0] if full else MADE["orth"](a)
 
@@ -213,7 +213,7 @@ def _basis(a: Any) -> Any:
 @made
 @stacked(2, 2)
 def subspace_angles(A: Any, B: Any) -> Any:
-    """Return the angles between two column spaces, the largest first."""
+    """Return the angles between two column spaces, in descending order."""
     first, second = (_basis(floating(each)) for each in (A, B))
     both = _adjoint(first) @ second
     cosines = np.linalg.svdvals(both)
@@ -228,7 +228,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
 
 
 def _triangle(ab: Any, lower: bool) -> Any:
-    """Return the triangular matrix whose diagonals are rows."""
+    """Return the triangular matrix with given diagonals, stored as rows."""
     count, size = ab.shape
     total: Any = 0.0
     for row in range(count):
@@ -244,21 +244,21 @@ def _symmetric(ab: Any, lower: bool) -> Any:
 
 @made
 def cholesky_banded(ab: Any, lower: bool = False) -> Any:
-    """Return the triangular factor of a banded matrix, in the form of its diagonals."""
+    """Return the Cholesky factor of a banded matrix, stored by diagonals."""
     bands = floating(ab)
     factor = BASE["cholesky"](_symmetric(ab, lower), lower)
     rows = []
     for row, band in enumerate(bands):
         offset = row if lower else bands.shape[0] - 1 - row
         diagonal = np.diagonal(factor, -offset if lower else offset)
-        # The corner, which belongs to no element of the matrix, is passed through.
+        # The corner, which corresponds to no element of the matrix, is passed through.
         rows.append(np.concatenate([diagonal, band[diagonal.size :]] if lower else [band[:offset], diagonal]))
     return np.stack(rows)
 
 
 @made
 def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
-    """Return the solution of a system from the factor of its banded matrix."""
+    """Return the solution of a system, given the factor of its banded matrix."""
     factor, lower = cb_and_lower
     return BASE["cho_solve"]((_triangle(floating(factor), bool(lower)), lower), b)
 
@@ -285,7 +285,7 @@ def _tridiagonal(d: Any, e: Any) -> Any:
 
 @made
 def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False) -> Any:
-    """Return the eigenvalues and eigenvectors of a symmetric matrix with three diagonals."""
+    """Return the eigenvalues and eigenvectors of a symmetric tridiagonal matrix."""
     values, vectors = BASE["eigh"](_tridiagonal(d, e))
     if eigvals_only:
         return values
@@ -295,7 +295,7 @@ def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False) -> Any:
 
 @made
 def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
-    """Return the eigenvalues of a symmetric matrix with three diagonals."""
+    """Return the eigenvalues of a symmetric tridiagonal matrix."""
     return BASE["eigvalsh"](_tridiagonal(d, e))
 
 
@@ -304,14 +304,14 @@ def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
 
 @made
 def matmul_toeplitz(c_or_cr: Any, x: Any, workers: Any = None) -> Any:
-    """Return the product of a Toeplitz matrix with a vector or a matrix."""
+    """Return the product of a Toeplitz matrix and a vector or matrix."""
     columns = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
     return BASE["toeplitz"](*(floating(each) for each in columns)) @ floating(x)
 
 
 @made
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
-    """Return the matrix that convolves a vector with the given one."""
+    """Return the matrix that convolves a vector with a given one."""
     a = vector(a, "linalg.convolution_matrix") * 1.0
     size = a.shape[0]
     places = np.arange(size + n - 1)[:, None] - np.arange(n)[None, :]
@@ -326,7 +326,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @made
 def leslie(f: Any, s: Any) -> Any:
-    """Return the Leslie matrix of fecundities and survival rates."""
+    """Return the Leslie matrix for given fecundities and survival rates."""
     f, s = floating(f), floating(s)
     return np.concatenate([f[None, :], np.concatenate([np.diag(s), np.zeros((s.shape[0], 1))], 1)])
 
@@ -340,17 +340,17 @@ def fiedler(a: Any) -> Any:
 
 @made
 def diagsvd(s: Any, M: int, N: int) -> Any:
-    """Return the rectangular matrix with the given diagonal."""
+    """Return the rectangular matrix with a given diagonal."""
     s = floating(s)
     count = s.shape[0]
     return np.pad(np.diag(s), [(0, M - count), (0, N - count)])
 
 
-# -- equations of control ----------------------------------------------------------------------------------------------
+# -- control equations -------------------------------------------------------------------------------------------------
 
 
 def _following(step: Callable[[Any], Any], found: Any) -> Any:
-    """Return a solution that SciPy has found, with steps of Newton's method that carry its derivatives."""
+    """Apply Newton steps that carry derivatives to a solution found by SciPy."""
     start = solution = as_tensors(np.array(found))
     for _ in range(STEPS):
         solution = step(solution)
@@ -360,7 +360,7 @@ def _following(step: Callable[[Any], Any], found: Any) -> Any:
 def _riccati(name: str, step: Callable[..., Any]) -> None:
     def solve(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
         a, b, q, r = (floating(each) for each in (a, b, q, r))
-        if e is not None:  # in the variables in which it is the identity
+        if e is not None:  # in the coordinates in which it is the identity
             e = floating(e)
             a, b = np.linalg.solve(e, a), np.linalg.solve(e, b)
         s = np.zeros(b.shape) if s is None else floating(s)
@@ -375,7 +375,7 @@ def _riccati(name: str, step: Callable[..., Any]) -> None:
 
 
 def _closed(k: Any, q: Any, r: Any, s: Any) -> Any:
-    """Return the cost of a state under a feedback."""
+    """Return the cost of a state under a feedback law."""
     mixed = s @ k
     return q + _adjoint(k) @ r @ k - mixed - _adjoint(mixed)
 

@@ -1,7 +1,7 @@
 """Orthogonal reductions of `scipy.linalg`: the Schur and the Hessenberg form, with their derivatives.
 
-The orthogonal factor changes with the matrix such that the zeros of the form remain zeros. Rotations near SciPy's
-factor are written as Cayley transforms of skew matrices, whose elements are computed by Newton's method.
+The orthogonal factor depends on the matrix such that the zeros of the form remain zeros. Rotations near SciPy's factor
+are written as Cayley transforms of skew-symmetric matrices, whose elements are computed by Newton's method.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ made: Final = maker(scipy.linalg, MADE)
 
 
 def _rotated(a: Any, q: Any, rows: Any, columns: Any, equations: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return the reduced form of a matrix and its factor, with their histories.
+    """Return the reduced form of a matrix and the orthogonal factor, with their histories.
 
     Arguments:
         a: the matrix.
-        q: the factor that SciPy finds.
-        rows, columns: the elements of the skew matrix that are free, as many as there are equations.
-        equations: gives what vanishes, of the reduced form.
+        q: SciPy's factor.
+        rows, columns: the free elements of the skew-symmetric matrix, as many as there are equations.
+        equations: a function that returns the elements of the reduced form that vanish.
     """
     found, one = as_tensors(q), np.eye(len(q))
 
@@ -56,10 +56,10 @@ def _square(a: Any, name: str) -> Any:
 
 @made
 def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = False, sort: Any = None) -> Any:
-    """Return the real Schur form of a matrix, and the orthogonal factor, both differentiable.
+    """Return the real Schur form of a matrix and the orthogonal factor; both are differentiable.
 
     Raises:
-        DifferentiabilityError: for equal eigenvalues, whose vectors are arbitrary.
+        DifferentiabilityError: for repeated eigenvalues, whose eigenvectors are arbitrary.
 
     Example:
         >>> import viewgrad as vg
@@ -78,7 +78,7 @@ def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = F
     pairs = np.flatnonzero(paired)
     values = np.linalg.eigvals(form)
     gaps = np.abs(values[:, None] - values)[~np.eye(len(values), dtype=bool)]
-    even = np.abs(form[pairs + 1, pairs] + form[pairs, pairs + 1])  # a multiple of a rotation is so in each basis
+    even = np.abs(form[pairs + 1, pairs] + form[pairs, pairs + 1])  # a multiple of a rotation is one in any basis
     if np.min(np.concatenate([gaps, even]), initial=np.inf) <= 1e-12 * np.max(np.abs(form), initial=0.0):
         raise DifferentiabilityError(
             "two eigenvalues are equal, or a 2 x 2 block is a multiple of a rotation, so the Schur form has no "
@@ -96,10 +96,10 @@ def schur(a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = F
 
 @made
 def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False) -> Any:
-    """Return the Hessenberg form of a matrix, and with `calc_q` the orthogonal factor, both differentiable.
+    """Return the Hessenberg form of a matrix and, with `calc_q`, the orthogonal factor; both are differentiable.
 
     Raises:
-        DifferentiabilityError: if an element beside the diagonal vanishes, so that the factor is arbitrary.
+        DifferentiabilityError: if an element next to the diagonal vanishes, so that the factor is arbitrary.
     """
     matrix = _square(a, "hessenberg")
     form, q = scipy.linalg.hessenberg(plain_values(matrix), calc_q=True)

@@ -1,4 +1,4 @@
-"""Systems of equations, factors of matrices and special matrices."""
+"""Systems of equations, factorizations and special matrices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def inv(a: Any) -> Any:
     return np.linalg.inv(numbers(a))
 
 
-# What `solve` may assume of a matrix.
+# The structures that `solve` may assume.
 STRUCTURES: Final = frozenset({
     "gen", "general", "banded", "diagonal", "tridiagonal", "upper triangular", "lower triangular",
     "sym", "symmetric", "her", "hermitian", "pos", "positive definite",
@@ -45,7 +45,7 @@ STRUCTURES: Final = frozenset({
 
 
 def self_adjoint(a: Any, lower: bool) -> Any:
-    """Return the self-adjoint matrix with the elements of one triangle and the real parts of the diagonal."""
+    """Return the self-adjoint matrix defined by one triangle and the real part of the diagonal."""
     half, strict = (np.tril(a), np.tril(a, -1)) if lower else (np.triu(a), np.triu(a, 1))
     if a.is_complex():
         half = strict + (half - strict).real
@@ -54,7 +54,7 @@ def self_adjoint(a: Any, lower: bool) -> Any:
 
 @made
 def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
-    """Return the solution of a linear system; for structured matrices, only the elements SciPy uses are read."""
+    """Return the solution of a linear system; for structured matrices, only the elements used by SciPy are read."""
     a, b = numbers(a), numbers(b)
     kind = "gen" if assume_a is None else assume_a
     if kind not in STRUCTURES:
@@ -130,7 +130,7 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 @made
 @stacked(2)
 def cho_factor(a: Any, lower: bool = False) -> Any:
-    """Return the triangular factor and whether it is lower; the other triangle is as SciPy leaves it."""
+    """Return the Cholesky factor and whether it is lower; the other triangle is that of SciPy's result."""
     factor = MADE["cholesky"](a, lower)
     if not _keeps_other_triangle():
         return factor, lower
@@ -140,13 +140,13 @@ def cho_factor(a: Any, lower: bool = False) -> Any:
 
 @functools.cache
 def _keeps_other_triangle() -> bool:
-    """Return whether SciPy's `cho_factor` leaves the matrix in the other triangle; SciPy 1.18 fills it with zeros."""
+    """Return whether SciPy's `cho_factor` keeps the other triangle of the matrix; SciPy 1.18 fills it with zeros."""
     return bool(scipy.linalg.cho_factor(np.array([[2.0, 1.0], [1.0, 3.0]]))[0][1, 0])
 
 
 @made
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
-    """Return the solution of a system from the factor of its matrix."""
+    """Return the solution of a system, given the Cholesky factor of its matrix."""
     factor, lower = c_and_lower
     return _cho_solve(factor, b, bool(np.all(plain_values(lower))))
 
@@ -172,7 +172,7 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
 
 
 def without_pivots(a: Any) -> tuple[Any, Any]:
-    """Return the triangular factors of a matrix whose rows are in the right order."""
+    """Return the triangular factors of a matrix whose rows are already permuted."""
     m, n = a.shape
     work = a.clone()
     for k in range(min(m - 1, n)):
@@ -199,7 +199,7 @@ def lu_factor(a: Any) -> Any:
 
 @made
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
-    """Return the solution of a system from the factors of its matrix."""
+    """Return the solution of a system, given the LU factorization of its matrix."""
     if trans not in (0, 1, 2):
         raise ValueError(f"trans is 0, 1 or 2, not {trans!r}")
     return _lu_solve(*lu_and_piv, b, trans)
@@ -220,7 +220,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Any:
     return np.take(found, np.argsort(order), 0)
 
 
-# From this size on, a banded system is solved as a sparse one, in time proportional to its size.
+# From this size on, a banded system is solved as a sparse system, in linear time.
 LARGE: Final = 64
 
 
@@ -314,7 +314,7 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
 @made
 @stacked(2)
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> Any:
-    """Return the orthogonal and the triangular factor, and with pivoting the order of the columns."""
+    """Return the orthogonal and the triangular factor and, with pivoting, the order of the columns."""
     a = numbers(a)
     if mode not in ("full", "r", "economic", "raw"):
         raise ValueError("Mode argument should be one of ['full', 'r', 'economic', 'raw']")
@@ -336,16 +336,16 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
 
 
 class Undetermined(Function):
-    """Values that depend on a matrix in an arbitrary way, so that they have no derivative."""
+    """Values that depend on a matrix in an arbitrary way and therefore have no derivative."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Any, values: Any) -> Any:
-        """Return the values, with a history that leads to the matrix."""
+        """Return the values with a history that leads to the matrix."""
         return values.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Raise: there is no gradient.
+        """Raise an error, since there is no gradient.
 
         Raises:
             DifferentiabilityError: always.
@@ -421,7 +421,7 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
 @made
 @stacked(2, 2)
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
-    """Return the eigenvalues and eigenvectors of a matrix: the left ones first."""
+    """Return the eigenvalues and eigenvectors of a matrix, with left eigenvectors first."""
     if options or (left and b is not None):
         raise TypeError("eig of tensors only returns eigenvectors in the usual form, and left ones only without b")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
@@ -432,7 +432,7 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
     if b is not None:
         values, vectors = in_order_of_scipy(values, vectors, numbers(a), numbers(b))
     if vectors.dtype.kind == "c" and product.dtype.kind != "c" and not plain_values(values).imag.any():
-        vectors = vectors.real  # NumPy 2.5 gives complex ones in any case
+        vectors = vectors.real  # NumPy 2.5 always returns complex eigenvalues
     values = values.astype(np.result_type(values.dtype, np.complex64))
     if not left:
         return values, vectors
@@ -452,7 +452,7 @@ def eigvals(a: Any, b: Any = None, **options: Any) -> Any:
 
 @made
 def expm(A: Any) -> Any:
-    """Return the exponential of a matrix; of a number, as a matrix of one element."""
+    """Return the matrix exponential; a number is treated as a 1 x 1 matrix."""
     a = numbers(A)
     return np.exp(a).reshape(1, 1) if a.size == 1 and a.ndim < 2 else OPERATORS["matrix_exp"].function(a)
 
@@ -480,7 +480,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
 @made
 @stacked(2)
 def logm(A: Any, **options: Any) -> Any:
-    """Return the principal logarithm of a matrix that has distinct eigenvalues."""
+    """Return the principal logarithm of a matrix with distinct eigenvalues."""
     a = numbers(A)
     values, vectors = np.linalg.eig(a)
     found = (vectors * np.log(values.astype(complex))) @ np.linalg.inv(vectors)
@@ -495,13 +495,13 @@ def det(a: Any) -> Any:
 
 @made
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the norm of a vector or of a matrix."""
+    """Return the norm of a vector or a matrix."""
     return COMPOSITES["norm"](numbers(a), ord, axis, keepdims)
 
 
 @made
 def null_space(A: Any, rcond: Any = None) -> Any:
-    """Raise an error, because a basis of the null space is arbitrary."""
+    """Raise an error, since the basis of a null space is arbitrary."""
     raise TypeError("the basis of the null space is arbitrary, so it has no derivative; use np.linalg.svd")
 
 
@@ -510,7 +510,7 @@ def null_space(A: Any, rcond: Any = None) -> Any:
 
 @made
 def block_diag(*arrs: Any) -> Any:
-    """Return the block diagonal matrix; stacks of matrices give a stack."""
+    """Return the block diagonal matrix; stacks of matrices yield a stack."""
     parts = [with_ndim(numbers(part), 2) for part in arrs]
     dtype = np.result_type(*(part.dtype for part in parts))
     stacked = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
@@ -561,7 +561,7 @@ def companion(a: Any) -> Any:
 @made
 @stacked(2, 2)
 def khatri_rao(a: Any, b: Any) -> Any:
-    """Return the Kronecker products of the columns."""
+    """Return the Khatri-Rao product, the Kronecker products of corresponding columns."""
     a, b = numbers(a), numbers(b)
     return (a[:, None, :] * b[None, :, :]).reshape(-1, a.shape[1])
 

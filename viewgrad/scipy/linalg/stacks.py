@@ -1,4 +1,4 @@
-"""Functions of matrices, called for one matrix of a stack after the other."""
+"""Stacks of matrices: functions of single matrices, called for each matrix of a stack."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..wrap import numbers
 
 
 def stacked(*cores: int | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that lets a function of single matrices take stacks, which broadcast as in SciPy.
+    """Return a decorator that extends a function of single matrices to stacks, which broadcast as in SciPy.
 
     Arguments:
-        cores: the number of dimensions that each of the first arguments has if it is single; None for one or two.
+        cores: the number of core dimensions of each of the first arguments; None for one or two.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Linear filters of images, and interpolation at given places."""
+"""Linear filters of images, and interpolation at given coordinates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .splines import Spline, at_places
 
 MADE: dict[str, Any] = {}
 _without_output: Final = maker(scipy.ndimage, MADE)
-# NumPy's names of the modes of extension beyond the edge.
+# NumPy's names of the boundary modes.
 MODES: Final = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
@@ -37,7 +37,8 @@ MODES: Final = {
 
 
 def made(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function the counterpart of SciPy's of the same name, with an `output` as SciPy's has it."""
+    """Register a function as the counterpart of the SciPy function of the same name, adding SciPy's `output` argument.
+    """
     run = _without_output(function)
     name = run.__name__
     signature = inspect.signature(getattr(scipy.ndimage, name))
@@ -72,7 +73,7 @@ def each_of(value: Any, count: int) -> list[Any]:
 
 
 def dimensions_of(axes: Any, ndim: int) -> list[int]:
-    """Return the dimensions that a filter is applied along: all if none are given."""
+    """Return the dimensions along which a filter is applied, by default all."""
     if axes is None:
         return list(range(ndim))
     found = [operator.index(axis) for axis in (axes if np.ndim(axes) else (axes,))]
@@ -86,7 +87,7 @@ def dimensions_of(axes: Any, ndim: int) -> list[int]:
 
 
 def windows_around(image: Any, shape: tuple[int, ...], mode: Any, cval: Any, origin: Any) -> Any:
-    """Return the windows of a shape around each element, which come last."""
+    """Return the windows of a given shape around each element, as the last dimensions."""
     if len(shape) != image.ndim:
         raise RuntimeError("a neighbourhood must have as many dimensions as the input")
     for dim, (extent, way, offset) in enumerate(zip(shape, each_of(mode, image.ndim), each_of(origin, image.ndim))):
@@ -110,7 +111,7 @@ def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> 
 
 
 def _expanded(weights: Any, origin: Any, axes: Any, ndim: int) -> tuple[Any, list[Any]]:
-    """Return weights along some dimensions, and their origins, as those along all."""
+    """Expand weights along some dimensions, and their origins, to all dimensions."""
     dims = dimensions_of(axes, ndim)
     if weights.ndim != len(dims):
         raise RuntimeError(f"weights.ndim ({weights.ndim}) must match len(axes) ({len(dims)})")
@@ -201,14 +202,15 @@ def uniform_filter(
 
 
 def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
-    """Return the samples of a Gaussian, or of its derivative, whose sum is 1; gradients flow to its width."""
+    """Return the samples of a Gaussian or of its derivative, normalized to sum 1; gradients flow to its width."""
     places = np.arange(-radius, radius + 1)
     width = as_operand(sigma) * 1.0
     weights = np.exp(-0.5 / (width * width) * as_operand(places.astype(float) ** 2))
     weights = weights / weights.sum()
     if order == 0:
         return weights
-    # The derivatives are the bell times polynomials, each the derivative of the last plus the slope of the exponent.
+    # The derivatives are the Gaussian times polynomials; each polynomial is the derivative of the previous one plus its
+    # product with the derivative of the exponent.
     variance = width * width
     coefficients: list[Any] = [1.0]
     for _ in range(order):
@@ -235,7 +237,7 @@ def gaussian_filter1d(
     *,
     radius: Any = None,
 ) -> Any:
-    """Return the Gaussian filter, or a derivative of it, along one dimension; gradients flow to its width."""
+    """Apply a Gaussian filter, or a derivative of it, along one dimension; gradients flow to its width."""
     if order < 0:
         raise ValueError("order must be non-negative")
     if radius is not None and (radius != int(radius) or radius < 0):
@@ -256,7 +258,7 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
-    """Return the Gaussian filter; gradients flow to its widths."""
+    """Apply a Gaussian filter; gradients flow to its widths."""
     image = numbers(input)
     dims = dimensions_of(axes, image.ndim)
     count = len(dims)
@@ -272,13 +274,13 @@ def gaussian_filter(
 
 @made
 def sobel(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
-    """Return the Sobel filter."""
+    """Apply a Sobel filter."""
     return _slope(numbers(input), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
 @made
 def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
-    """Return the Prewitt filter."""
+    """Apply a Prewitt filter."""
     return _slope(numbers(input), axis, mode, cval, [1.0, 1.0, 1.0])
 
 
@@ -306,7 +308,7 @@ def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any =
 
 
 def _folded(places: Any, size: int, mode: str) -> Any:
-    """Return integer positions outside of a dimension as those inside that have the same value."""
+    """Map integer positions outside a dimension to the positions inside that have the same value."""
     if mode in ("grid-wrap",):
         return places % size
     if mode == "mirror":
@@ -323,7 +325,7 @@ def _folded(places: Any, size: int, mode: str) -> Any:
 def map_coordinates(
     input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
-    """Return the values of an image between its elements; gradients flow to the image and to the coordinates."""
+    """Return the values of an image between its elements; gradients flow to the image and the coordinates."""
     image, places = numbers(input), numbers(coordinates) * 1.0
     if mode not in MODES:
         raise RuntimeError("boundary mode not supported")
@@ -356,7 +358,7 @@ def map_coordinates(
 
 
 def _nearest(image: Any, places: Any, mode: str, cval: float) -> Any:
-    """Return the elements that are nearest to places: those whose numbers SciPy finds there."""
+    """Return the elements nearest to given coordinates, determined by SciPy."""
     names = np.arange(float(image.size)).reshape(image.shape)
     found = scipy.ndimage.map_coordinates(names, plain_values(places), order=0, mode=mode, cval=-1.0).astype(int)
     values = np.where(found >= 0, image.reshape(-1)[np.maximum(found, 0)], cval)
@@ -364,7 +366,7 @@ def _nearest(image: Any, places: Any, mode: str, cval: float) -> Any:
 
 
 def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
-    """Interpolate by splines: linear in the image, and polynomial in the positions in each cell."""
+    """Interpolate by splines, which are linear in the image and polynomial in the coordinates in each cell."""
     moves = carries_history(places)
     if not carries_history(image):
         values = plain_values(image)[None]
@@ -382,7 +384,7 @@ def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, pre
 
 
 def _linear(function: Callable[[Any], Any], image: Any) -> Any:
-    """Return a linear function of an image, by its values for each element alone."""
+    """Return a linear function of an image, given by its values for single elements."""
     size = image.size
     columns = [function(row.reshape(image.shape)) for row in np.eye(size)]
     matrix = np.stack([np.asarray(column).reshape(-1) for column in columns], 1)
@@ -431,12 +433,12 @@ def zoom(
 
 
 def _fourier(name: str) -> None:
-    """Define a filter that multiplies a Fourier transform by that of its kernel: SciPy's result for ones."""
+    """Define a filter that multiplies a Fourier transform by that of its kernel, which is SciPy's result for ones."""
     function, option = getattr(scipy.ndimage, name), "shift" if name.endswith("shift") else "size"
     option = "sigma" if name.endswith("gaussian") else option
 
     def filtered(input: Any, size: Any, n: int = -1, axis: int = -1) -> Any:
-        """Multiply a Fourier transform by that of a kernel; gradients flow to the transform."""
+        """Multiply a Fourier transform by that of the kernel; gradients flow to the transform."""
         if carries_history(size):
             raise lost(f"scipy.ndimage.{name}", f"no gradient flows to {option}; pass its detach()")
         given = numbers(input)

@@ -1,4 +1,4 @@
-"""Measurements of labelled parts of an image, and functions whose results are integers."""
+"""Measurements of labelled regions of an image, and functions with integer results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .linear import MADE, made
 
 
 def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) -> Any:
-    """Return a measure of each part, from its elements and their places."""
+    """Return a measurement of each region from its elements and their positions."""
     image = numbers(input)
     image = image if image.dtype.kind in "fc" else image.astype(float)
     if labels is None:
@@ -35,7 +35,7 @@ def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) 
 
 
 def _measure(name: str, doc: str, measure: Callable[[Any], Any], of_each: Callable[[Any], Any] | None = None) -> None:
-    """Define a measure, of one region, and perhaps another of each of several."""
+    """Define a measurement of a single region and, if it differs, of each of several regions."""
 
     def measured(input: Any, labels: Any = None, index: Any = None) -> Any:
         several = labels is not None and np.ndim(plain_values(index)) > 0
@@ -57,14 +57,14 @@ _measure("standard_deviation", "Return the standard deviations of labelled regio
 
 
 def _least(elements: Any) -> Any:
-    """Return the minimum of the region of one of several labels: NaN sorts last, and no elements give 0."""
+    """Return the minimum of one of several labelled regions; NaN sorts last, and empty regions yield 0."""
     count = elements.shape[0]
     missing = np.isnan(plain_values(elements))
     return elements[~missing].min() if count > missing.sum() else elements.min() if count else elements.sum()
 
 
 def _middle(elements: Any) -> Any:
-    """Return the median of the region of one of several labels: NaN sorts last."""
+    """Return the median of one of several labelled regions; NaN sorts last."""
     count, ordered = elements.shape[0], np.sort(elements)
     return (ordered[(count - 1) // 2] + ordered[count // 2]) / 2 if count else np.median(elements)
 

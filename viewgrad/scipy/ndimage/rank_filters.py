@@ -1,4 +1,4 @@
-"""Filters that choose: medians, ranks, erosion and dilation; the gradient goes to the elements that are chosen."""
+"""Rank filters and morphology: medians, ranks, erosion and dilation; gradients flow to the selected elements."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .linear import MADE, dimensions_of, each_of, made, windows_around
 def _surroundings(
     image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any = None, by_order: bool = False
 ) -> Any:
-    """Return the elements around each, which come last; those that a footprint chooses.
+    """Return the neighbours of each element that a footprint selects, as the last dimension.
 
     Arguments:
-        axes: the dimensions that the footprint has; all if omitted.
-        by_order: whether the lengths of a full footprint are those along `axes` in their order; otherwise the
-            dimensions of a footprint are in ascending order, as in SciPy, regardless of the order of `axes`.
+        axes: the dimensions of the footprint; all if omitted.
+        by_order: whether the lengths of a full footprint follow the order of `axes`; otherwise the dimensions of the
+            footprint are in ascending order regardless of `axes`, as in SciPy.
     """
     dims = dimensions_of(axes, image.ndim)
     if size is None and footprint is None:
@@ -52,7 +52,7 @@ def maximum_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
     *, axes: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the maximum filter."""
+    """Apply a maximum filter."""
     return _surroundings(numbers(input), size, footprint, mode, cval, origin, axes, by_order=True).max(-1)
 
 
@@ -61,7 +61,7 @@ def minimum_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
     *, axes: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the minimum filter."""
+    """Apply a minimum filter."""
     return _surroundings(numbers(input), size, footprint, mode, cval, origin, axes, by_order=True).min(-1)
 
 
@@ -74,7 +74,7 @@ def median_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
     *, axes: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the median filter."""
+    """Apply a median filter."""
     elements = _surroundings(numbers(input), size, footprint, mode, cval, origin, axes)
     return _of_rank(elements, elements.shape[-1] // 2)
 
@@ -84,7 +84,7 @@ def rank_filter(
     input: Any, rank: int, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
     origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the rank filter."""
+    """Apply a rank filter."""
     return _of_rank(_surroundings(numbers(input), size, footprint, mode, cval, origin, axes), int(rank))
 
 
@@ -93,7 +93,7 @@ def percentile_filter(
     input: Any, percentile: float, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
     origin: Any = 0, *, axes: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the percentile filter."""
+    """Apply a percentile filter."""
     elements = _surroundings(numbers(input), size, footprint, mode, cval, origin, axes)
     share = percentile + 100 if percentile < 0 else percentile
     count = elements.shape[-1]
@@ -110,7 +110,7 @@ def _along(image: Any, size: int, axis: int, mode: Any, cval: Any, origin: int) 
 def maximum_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """Return the maximum filter along one dimension."""
+    """Apply a maximum filter along one dimension."""
     return _along(numbers(input), size, axis, mode, cval, origin).max(-1)
 
 
@@ -118,7 +118,7 @@ def maximum_filter1d(
 def minimum_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
-    """Return the minimum filter along one dimension."""
+    """Apply a minimum filter along one dimension."""
     return _along(numbers(input), size, axis, mode, cval, origin).min(-1)
 
 
@@ -128,7 +128,7 @@ def minimum_filter1d(
 def _less_structure(
     input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, axes: Any, turned: bool
 ) -> Any:
-    """Return the elements around each one less the heights of a structuring element, reflected if requested."""
+    """Return the neighbours of each element minus the heights of a structuring element, reflected if requested."""
     if size is None and footprint is None and structure is None:
         raise ValueError("size, footprint, or structure must be specified")
     image = numbers(input)
@@ -167,7 +167,7 @@ def grey_dilation(
 
 
 def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
-    """Define a combination of erosion and dilation."""
+    """Define a composition of erosion and dilation."""
 
     def filter(
         input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
@@ -196,7 +196,7 @@ _composed("white_tophat", "Return the image minus its opening.", lambda x, erode
 _composed("black_tophat", "Return the closing minus the image.", lambda x, erode, dilate: erode(dilate(x)) - x)
 
 
-# -- of any function ---------------------------------------------------------------------------------------------------
+# -- with user functions -----------------------------------------------------------------------------------------------
 
 
 @made
@@ -246,7 +246,7 @@ def generic_gradient_magnitude(
 def gaussian_laplace(
     input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None, **kwargs: Any
 ) -> Any:
-    """Return the Laplacian, computed with Gaussian second derivatives; smoothed along its dimensions alone."""
+    """Return the Laplacian, computed with Gaussian second derivatives that smooth only along their own dimension."""
     image = numbers(input)
     dims = dimensions_of(axes, image.ndim)
     widths = each_of(sigma, len(dims))

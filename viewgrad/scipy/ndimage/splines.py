@@ -1,7 +1,7 @@
 """Spline interpolation of images as a function of the coordinates, with derivatives of all orders.
 
-In each cell of half a pixel, the interpolant is a polynomial along every dimension. Its derivative is that of the
-polynomial through values at Chebyshev points of the cell, so that SciPy's treatment of edges is kept.
+In each half-pixel cell, the interpolant is a polynomial in every coordinate. Its derivative is that of the polynomial
+through values at Chebyshev points of the cell, so SciPy's treatment of edges is preserved.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Spline:
     prefilter: bool
 
     def __call__(self, images: Array, places: Array) -> Array:
-        """Interpolate each image, of shape (count, ...), at places of shape (dimensions, ...)."""
+        """Interpolate each image, of shape (count, ...), at points of shape (dimensions, ...)."""
         found = [
             scipy.ndimage.map_coordinates(
                 each, places, order=self.order, mode=self.mode, cval=self.cval, prefilter=self.prefilter
@@ -68,7 +68,7 @@ class Spline:
 
     @staticmethod
     def _cell(x: Array, length: int) -> Array:
-        """Return the start of the cell of each place; at the last element, the cell before it."""
+        """Return the start of the cell of each point; at the last element, the cell before it."""
         start = np.floor(x / CELL) * CELL
         return np.where(x == length - 1, start - CELL, start)
 
@@ -80,12 +80,12 @@ def _slope(coefficients: Array, x: Array, order: int) -> Array:
 
 
 def at_places(spline: Spline, images: Array, places: Any) -> Any:
-    """Interpolate images, of shape (count, ...), as a function of the places, of shape (dimensions, ...)."""
+    """Interpolate images, of shape (count, ...), as a function of the coordinates, of shape (dimensions, ...)."""
     return _AtPlaces.apply(spline, images, (0,) * (images.ndim - 1), places)
 
 
 class _AtPlaces(Function):
-    """A derivative of the interpolants, at some places."""
+    """A derivative of the interpolants at given points."""
 
     @staticmethod
     def forward(ctx: Any, spline: Spline, images: Array, orders: tuple[int, ...], places: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class _AtPlaces(Function):
 
 
 class _Constant:
-    """Images that have no gradient."""
+    """Images without a gradient."""
 
     def __init__(self, images: Array) -> None:
         self.images = images

@@ -1,4 +1,4 @@
-"""Images that are turned, stretched, or taken from other places; gradients flow to the places too."""
+"""Geometric transformations of images; gradients flow to the images and the coordinates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def affine_transform(
     shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
     if matrix.shape[0] != ndim:
         raise RuntimeError("affine matrix has wrong number of rows")
-    # In SciPy's order of addition, so that places on the edge are inside or outside alike.
+    # In SciPy's order of addition, so that points on the edge are classified alike.
     rows = []
     for row in range(ndim):
         total: Any = offset[row] if offset.ndim else offset

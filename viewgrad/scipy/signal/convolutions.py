@@ -22,14 +22,14 @@ all_pole = OPERATORS["_all_pole"].function
 
 
 def _sliding(x: Any, sizes: tuple[int, ...]) -> Any:
-    """Return the windows of given sizes over all dimensions, which come last."""
+    """Return the windows of given sizes over all dimensions, as the last dimensions."""
     for dim, size in enumerate(sizes):
         x = x.unfold(dim, size)
     return x
 
 
 def _correlated(x: Any, weights: Any) -> Any:
-    """Return the sums of products of weights with each window inside; the largest extents first."""
+    """Return the sums of products of weights with each window that lies inside."""
     ndim = weights.ndim
     return np.tensordot(_sliding(x, weights.shape), weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
 
@@ -72,10 +72,10 @@ def convolve(
 
     Arguments:
         in1, in2: the tensors.
-        mode: "full", "same" (the middle, shaped like the first) or "valid" (where one lies inside of the other).
-        method: without influence.
-        axes: two lists of the dimensions to convolve over, one for each tensor. The other dimensions are combined, all
-            with all, and come first in the result. As `autograd.scipy.signal.convolve` has it.
+        mode: "full", "same" (the middle, shaped like the first) or "valid" (where one lies inside the other).
+        method: has no effect.
+        axes: two lists of the dimensions to convolve over, one for each tensor. All combinations of the other
+            dimensions come first in the result, as in `autograd.scipy.signal.convolve`.
         dot_axes: two lists of dimensions that are multiplied element by element and summed.
     """
     a, b = floating(in1), floating(in2)
@@ -88,7 +88,7 @@ def convolve(
 
 
 def _convolved_over(a: Any, b: Any, axes: Any, dots: Any, mode: str) -> Any:
-    """Return a convolution over some dimensions, a sum of products over others, and all pairs of the rest."""
+    """Return a convolution over some dimensions, a sum of products over others, for all combinations of the rest."""
     of_a, of_b = ([dim % t.ndim for dim in dims] for dims, t in zip(axes, (a, b)))
     dot_a, dot_b = ([dim % t.ndim for dim in dims] for dims, t in zip(dots, (a, b)))
     free_a = [dim for dim in range(a.ndim) if dim not in (*of_a, *dot_a)]
@@ -156,7 +156,7 @@ def _check_planes(a: Any, b: Any, mode: str, boundary: str) -> None:
 
 
 def _lies_inside(a: Any, b: Any, mode: str) -> bool:
-    """Return whether the first of two inputs is the one that is moved over the other."""
+    """Return whether the first of two inputs is the one that is shifted over the other."""
     if mode != "valid":
         return False
     if all(n >= m for n, m in zip(a.shape, b.shape)):
@@ -168,7 +168,7 @@ def _lies_inside(a: Any, b: Any, mode: str) -> bool:
 
 @made
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """Return the convolution of two matrices, with values beyond the boundary of the first."""
+    """Return the convolution of two matrices, extended beyond the boundary of the first."""
     a, b = floating(in1), floating(in2)
     _check_planes(a, b, mode, boundary)
     if _lies_inside(a, b, mode):
@@ -210,8 +210,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     Arguments:
         b, a: the coefficients of the numerator and of the denominator.
         x: the samples.
-        axis: the dimension they lie along.
-        zi: the state at the start; where given, the state at the end comes back as well.
+        axis: the dimension of the samples.
+        zi: the initial state; if given, the final state is returned as well.
     """
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
     if not plain_values(a)[0]:
@@ -248,7 +248,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 def _taps(b: Any, x: Any) -> Any:
-    """Return the samples convolved with coefficients, as many as there were."""
+    """Return samples convolved with coefficients, truncated to their original number."""
     padded = np.concatenate([np.zeros((*x.shape[:-1], b.size - 1)), x], -1)
     return padded.unfold(-1, b.size) @ b[::-1]  # type: ignore[attr-defined]
 
@@ -269,7 +269,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 
 
 def sections_of(sos: Any) -> Any:
-    """Return the sections of a cascade, one in each row, as a tensor."""
+    """Return the sections of a cascade as the rows of a tensor."""
     sos = floating(sos)
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise ValueError("sos array must be shape (n_sections, 6)")
@@ -308,7 +308,7 @@ def filtfilt(
     method: str = "pad",
     irlen: Any = None,
 ) -> Any:
-    """Apply a filter forwards and backwards, which gives zero phase."""
+    """Apply a filter forwards and backwards, with zero phase."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
         raise TypeError("filtfilt of tensors supports method='pad' with padtype 'odd', 'even', 'constant' or None")
     b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
@@ -335,7 +335,7 @@ def filtfilt(
 @made
 @single_like("data")
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
-    """Remove the mean or linear trends, between break points, from samples."""
+    """Remove the mean or piecewise linear trends from samples."""
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
     data = np.moveaxis(floating(data), axis, -1)

@@ -1,4 +1,4 @@
-"""Designs of filters: from analog prototypes, by transforms of their frequencies."""
+"""Filter design from analog prototypes, by frequency transformations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
 
 
-# -- transforms of frequency -------------------------------------------------------------------------------------------
+# -- frequency transformations -----------------------------------------------------------------------------------------
 
 
 def _ends(z: Any, p: Any) -> int:
@@ -38,7 +38,7 @@ def _real(value: Any) -> Any:
 
 @made
 def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> Any:
-    """Return the zeros, poles and gain of a digital filter from an analog one."""
+    """Convert the zeros, poles and gain of an analog filter to a digital one."""
     z, p, k = floating(z), floating(p), numbers(k)
     twice = 2.0 * numbers(fs)
     there = (twice + z) / (twice - z)
@@ -48,21 +48,21 @@ def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> Any:
 
 @made
 def lp2lp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
-    """Return a low-pass filter of another frequency."""
+    """Transform a low-pass filter to another cutoff frequency."""
     z, p, wo = floating(z), floating(p), numbers(wo)
     return wo * z, wo * p, numbers(k) * wo ** _ends(z, p)
 
 
 @made
 def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
-    """Return a high-pass filter from a low-pass filter."""
+    """Transform a low-pass filter to a high-pass filter."""
     z, p, wo = floating(z), floating(p), numbers(wo)
     zeros = np.concatenate([wo / z, np.zeros(_ends(z, p))])
     return zeros, wo / p, numbers(k) * _real(_product(-z) / _product(-p))
 
 
 def _pair(values: Any, wo: Any) -> Any:
-    """Return the pair of frequencies of a band for one frequency of a low-pass filter."""
+    """Return the pair of band frequencies that corresponds to a frequency of a low-pass filter."""
     values = values.astype(complex)
     root = np.sqrt(values * values - wo * wo)
     return np.concatenate([values + root, values - root])
@@ -70,7 +70,7 @@ def _pair(values: Any, wo: Any) -> Any:
 
 @made
 def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
-    """Return a band-pass filter from a low-pass filter."""
+    """Transform a low-pass filter to a band-pass filter."""
     z, p, wo, bw = floating(z), floating(p), numbers(wo), numbers(bw)
     zeros = np.concatenate([_pair(z * bw / 2, wo), np.zeros(_ends(z, p))])
     return zeros, _pair(p * bw / 2, wo), numbers(k) * bw ** _ends(z, p)
@@ -78,7 +78,7 @@ def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 
 @made
 def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
-    """Return a band-stop filter from a low-pass filter."""
+    """Transform a low-pass filter to a band-stop filter."""
     z, p, wo, bw = floating(z), floating(p), numbers(wo), numbers(bw)
     ones = np.ones(_ends(z, p))
     zeros = np.concatenate([_pair(bw / 2 / z, wo), 1j * wo * ones, -1j * wo * ones])
@@ -87,7 +87,7 @@ def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 
 @made
 def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
-    """Return the numerator and denominator of a digital filter from an analog one."""
+    """Convert the numerator and denominator of an analog filter to a digital one."""
     b, a = (np.atleast_1d(floating(each)) for each in (b, a))
     if b.ndim != 1 or a.ndim != 1:
         raise ValueError(f"b and a must have one dimension, not {b.ndim} and {a.ndim}")
@@ -117,7 +117,7 @@ def iirfilter(
     N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False,
     ftype: str = "butter", output: str = "ba", fs: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a filter of a given order, whose gradients flow to its frequencies."""
+    """Design a filter of a given order; gradients flow to its frequencies."""
     kind = {"band": "bandpass", "pass": "bandpass", "bp": "bandpass", "bands": "bandstop", "stop": "bandstop",
             "bs": "bandstop", "low": "lowpass", "l": "lowpass", "lp": "lowpass", "high": "highpass", "h": "highpass",
             "hp": "highpass"}.get(btype.lower(), btype.lower())  # fmt: skip
@@ -149,7 +149,7 @@ def iirfilter(
 
 @made
 def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None) -> Any:
-    """Return a Butterworth filter."""
+    """Design a Butterworth filter."""
     return MADE["iirfilter"](N, Wn, None, None, btype, analog, "butter", output, fs)
 
 
@@ -157,7 +157,7 @@ def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: st
 def cheby1(
     N: int, rp: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
-    """Return a Chebyshev filter with ripples in the pass band."""
+    """Design a Chebyshev filter with ripple in the passband."""
     return MADE["iirfilter"](N, Wn, rp, None, btype, analog, "cheby1", output, fs)
 
 
@@ -165,7 +165,7 @@ def cheby1(
 def cheby2(
     N: int, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
-    """Return a Chebyshev filter with ripples in the stop band."""
+    """Design a Chebyshev filter with ripple in the stopband."""
     return MADE["iirfilter"](N, Wn, None, rs, btype, analog, "cheby2", output, fs)
 
 
@@ -188,7 +188,7 @@ _resonator("iirnotch", True)
 _resonator("iirpeak", False)
 
 
-# -- filters of finite response ----------------------------------------------------------------------------------------
+# -- finite impulse response filters -----------------------------------------------------------------------------------
 
 
 @made
@@ -196,7 +196,7 @@ def firwin(
     numtaps: int, cutoff: Any, *, width: Any = None, window: Any = "hamming", pass_zero: Any = True, scale: bool = True,
     fs: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the coefficients of a filter by the window method.
+    """Design a finite impulse response filter by the window method.
 
     Source: A. V. Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", chapter 7.
     """
@@ -237,10 +237,10 @@ def firwin2(
     numtaps: int, freq: Any, gain: Any, *, nfreqs: Any = None, window: Any = "hamming", antisymmetric: bool = False,
     fs: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the coefficients of a filter whose gains at frequencies are given, and linear between these."""
+    """Design a finite impulse response filter whose gain is piecewise linear in the frequency."""
     freq, gain = floating(freq), floating(gain)
     half = 0.5 * (2.0 if fs is None else float(fs))
-    # It raises for what it refuses.
+    # This raises for unsupported arguments.
     shape = "boxcar" if window is None or carries_history(window) else window
     plain = plain_values((freq.detach(), gain.detach()))
     scipy.signal.firwin2(numtaps, *plain, nfreqs=nfreqs, window=shape, antisymmetric=antisymmetric, fs=fs)
@@ -258,12 +258,12 @@ def firwin2(
 
 @made
 def minimum_phase(h: Any, method: str = "homomorphic", n_fft: Any = None, *, half: bool = True) -> Any:
-    """Return the coefficients of a filter of minimum phase from those of one of linear phase.
+    """Convert a linear-phase filter to a minimum-phase filter.
 
     Source: A. V. Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", on homomorphic filters.
     """
     h = floating(h)
-    scipy.signal.minimum_phase(plain_values(h.detach()), method, n_fft, half=half)  # raises for what it refuses
+    scipy.signal.minimum_phase(plain_values(h.detach()), method, n_fft, half=half)  # raises for unsupported arguments
     if method != "homomorphic":
         raise lost("scipy.signal.minimum_phase", 'use method="homomorphic"')
     count = h.shape[0]

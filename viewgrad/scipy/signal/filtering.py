@@ -1,4 +1,4 @@
-"""Filters of samples: smoothing, resampling, ordering, forwards and backwards; and waves of given shapes."""
+"""Filters of samples (smoothing, resampling, ranks, zero phase), and waveforms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _along(x: Any, axis: int) -> Any:
 
 
 def _convolved(x: Any, h: Any) -> Any:
-    """Return samples along the last dimension convolved with coefficients, in full."""
+    """Return the full convolution of samples along the last dimension with coefficients."""
     size = h.shape[0]
     padded: Any = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(size - 1, size - 1)])
     return padded.unfold(-1, size) @ h[::-1]
@@ -39,11 +39,11 @@ def savgol_filter(
     x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
     mode: str = "interp", cval: float = 0.0,
 ) -> Any:  # fmt: skip
-    """Return the Savitzky-Golay filter of samples."""
+    """Apply a Savitzky-Golay filter."""
     if mode not in ("mirror", "constant", "nearest", "wrap", "interp"):
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     x = floating(x)
-    x = x.real if x.dtype.kind == "c" else x  # as SciPy, which discards imaginary parts
+    x = x.real if x.dtype.kind == "c" else x  # as in SciPy, which discards imaginary parts
     coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv, delta)
     if mode != "interp":
         return ndimage.convolve1d(floating(x), coefficients, axis, None, mode, cval)
@@ -60,7 +60,7 @@ def savgol_filter(
 
 @made
 def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
-    """Return the Wiener filter of samples."""
+    """Apply a Wiener filter."""
     im = floating(im)
     sizes = np.broadcast_to(3 if mysize is None else np.asarray(plain_values(mysize)), (im.ndim,))
     weights = np.ones(tuple(int(size) for size in sizes)) / np.prod(sizes)
@@ -72,7 +72,7 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
 
 @made
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
-    """Return the median filter, with zero padding."""
+    """Apply a median filter with zero padding."""
     volume = floating(volume)
     if volume.dtype.kind == "c":
         raise ValueError(f"dtype={volume.dtype} is not supported by medfilt")
@@ -84,13 +84,13 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
 
 @made
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
-    """Return the median filter of a matrix, with zero padding."""
+    """Apply a median filter to a matrix with zero padding."""
     return MADE["medfilt"](input, kernel_size)
 
 
 @made
 def order_filter(a: Any, domain: Any, rank: int) -> Any:
-    """Return the rank filter, with zero padding."""
+    """Apply a rank filter with zero padding."""
     footprint = np.asarray(plain_values(domain)) != 0
     if any(size % 2 == 0 for size in footprint.shape):
         raise ValueError("Each dimension of domain argument should have an odd number of elements.")
@@ -127,7 +127,7 @@ def _lengthened(x: Any, count: int, kind: Any) -> Any:
 @made
 @single_like("sos", "x")
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
-    """Apply a cascade forwards and backwards, which gives zero phase."""
+    """Apply a cascade forwards and backwards, with zero phase."""
     sos, x = sections_of(sos), _along(x, axis)
     plain = plain_values(sos)
     size = 2 * len(plain) + 1 - min((plain[:, 2] == 0).sum(), (plain[:, 5] == 0).sum())
@@ -144,7 +144,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: 
 
 @made
 def deconvolve(signal: Any, divisor: Any) -> Any:
-    """Return the quotient and the remainder of two series as polynomials."""
+    """Return the quotient and remainder of a polynomial division of two series."""
     top, bottom = np.atleast_1d(floating(signal)), np.atleast_1d(floating(divisor))
     n, d = top.shape[0], bottom.shape[0]
     if d > n:
@@ -288,7 +288,7 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     return y, np.arange(int(num)) * (t[1] - t[0]) * count / float(num) + t[0]
 
 
-# -- peaks, which are whole numbers ------------------------------------------------------------------------------------
+# -- peaks, which are integers -----------------------------------------------------------------------------------------
 
 
 make_constant(
@@ -299,7 +299,7 @@ make_constant(
 )
 
 
-# -- waves -------------------------------------------------------------------------------------------------------------
+# -- waveforms ---------------------------------------------------------------------------------------------------------
 
 
 @made
@@ -320,14 +320,14 @@ def chirp(
     t: Any, f0: Any, t1: Any, f1: Any, method: str = "linear", phi: Any = 0, vertex_zero: bool = True, *,
     complex: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a cosine whose frequency changes from one to another."""
+    """Return a frequency-swept cosine."""
     t, f0, t1, f1 = (numbers(each) * 1.0 for each in (t, f0, t1, f1))
     if method in ("logarithmic", "log", "lo") and not np.all(plain_values(f0) * plain_values(f1) > 0):
         raise ValueError("For a logarithmic chirp, f0 and f1 must be nonzero and have the same sign.")
     if method in ("hyperbolic", "hyp") and not (np.all(plain_values(f0)) and np.all(plain_values(f1))):
         raise ValueError("For a hyperbolic chirp, f0 and f1 must be nonzero.")
     named = method in ("logarithmic", "log", "lo", "hyperbolic", "hyp")
-    # Between equal frequencies, these agree with a linear chirp up to the first order.
+    # For equal frequencies, these agree with a linear chirp to first order.
     if method in ("linear", "lin", "li") or (named and np.all(plain_values(f0) == plain_values(f1))):
         phase = 2 * math.pi * (f0 * t + 0.5 * (f1 - f0) / t1 * t * t)
     elif method in ("quadratic", "quad", "q"):

@@ -1,4 +1,4 @@
-"""Partial fractions of rational functions, in powers of s or of the inverse of z."""
+"""Partial fractions of rational functions, in powers of s or z^-1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _trimmed(coefficients: Any, end: str) -> Any:
 
 
 def _ordered(poles: Any, wanted: Any, name: str) -> Any:
-    """Return poles in the order in which SciPy has them."""
+    """Return poles in SciPy's order."""
     if len(np.unique(wanted)) < len(wanted):
         raise lost(f"scipy.signal.{name}", "poles that coincide have no derivative")
     distances, places = np.abs(plain_values(poles.detach()) - wanted[:, None]), []
@@ -36,7 +36,7 @@ def _ordered(poles: Any, wanted: Any, name: str) -> Any:
 
 
 def _residues(top: Any, poles: Any) -> Any:
-    """Return the values of a polynomial at poles, over the products of the distances from the others."""
+    """Return the values of a polynomial at poles, divided by the products of the distances from the other poles."""
     count = poles.shape[0]
     away = poles[:, None] - poles[None, :] + np.eye(count)
     return np.polyval(top, poles) / np.prod(away, axis=1)
@@ -44,9 +44,9 @@ def _residues(top: Any, poles: Any) -> Any:
 
 @made
 def residue(b: Any, a: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
-    """Return the residues, the poles and the polynomial that is left of a ratio of polynomials, by descending powers.
+    """Return the residues, poles and direct polynomial of a ratio of polynomials, highest power first.
 
-    Gradients need poles that differ.
+    Gradients require distinct poles.
     """
     b, a = (_trimmed(np.atleast_1d(floating(each)), "f") for each in (b, a))
     _, wanted, _ = scipy.signal.residue(plain_values(b.detach()), plain_values(a.detach()), tol, rtype)
@@ -60,9 +60,9 @@ def residue(b: Any, a: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
 
 @made
 def residuez(b: Any, a: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
-    """Return the residues, the poles and the polynomial that is left, of polynomials in the inverse of z.
+    """Return the residues, poles and direct polynomial of a ratio of polynomials in z^-1.
 
-    Gradients need poles that differ.
+    Gradients require distinct poles.
     """
     b, a = (_trimmed(np.atleast_1d(floating(each)), "b") for each in (b, a))
     _, wanted, _ = scipy.signal.residuez(plain_values(b.detach()), plain_values(a.detach()), tol, rtype)
@@ -76,9 +76,9 @@ def residuez(b: Any, a: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
 
 @made
 def unique_roots(p: Any, tol: float = 1e-3, rtype: str = "min") -> Any:
-    """Return one root for each group of roots that are close to each other, and how many there are in each.
+    """Return one root for each group of nearly equal roots, and the multiplicities.
 
-    The gradient flows to the root that is chosen, or to all of the group for "avg".
+    The gradient flows to the selected root, or for "avg" to all roots of the group.
     """
     if rtype not in ("max", "maximum", "min", "minimum", "avg", "mean"):
         raise ValueError("`rtype` must be one of {'max', 'maximum', 'min', 'minimum', 'avg', 'mean'}")
@@ -98,11 +98,11 @@ def unique_roots(p: Any, tol: float = 1e-3, rtype: str = "min") -> Any:
 
 
 def _joined(r: Any, p: Any, tol: float, rtype: str) -> tuple[Any, list[Any]]:
-    """Return the denominator of partial fractions, and for each residue what its numerator is multiplied by."""
+    """Return the denominator of partial fractions, and the factor of the numerator of each residue."""
     if rtype not in ("max", "maximum", "min", "minimum", "avg", "mean"):
         raise ValueError("`rtype` must be one of {'max', 'maximum', 'min', 'minimum', 'avg', 'mean'}")
     plain = plain_values(p.detach())
-    first = [0]  # of the poles that are the same
+    first = [0]  # of equal poles
     for place in range(1, len(plain)):
         first.append(first[-1] if abs(plain[place] - plain[first[-1]]) <= tol else place)
 
@@ -113,7 +113,7 @@ def _joined(r: Any, p: Any, tol: float, rtype: str) -> tuple[Any, list[Any]]:
             found = np.concatenate([found, np.zeros(1)]) - np.concatenate([np.zeros(1), moved])
         return found
 
-    # The fraction of a power of a pole lacks as many of its factors.
+    # The fraction with a power of a pole lacks as many of its factors.
     factors = [
         product([other for other in range(len(first)) if not first[place] <= other <= place])
         for place in range(min(len(first), r.shape[0]))
@@ -122,7 +122,7 @@ def _joined(r: Any, p: Any, tol: float, rtype: str) -> tuple[Any, list[Any]]:
 
 
 def _sum(terms: list[Any]) -> Any:
-    """Return the sum of polynomials, by descending powers."""
+    """Return the sum of polynomials, highest power first."""
     size = max(each.shape[0] for each in terms)
     total: Any = 0.0
     for each in terms:
@@ -132,7 +132,7 @@ def _sum(terms: list[Any]) -> Any:
 
 @made
 def invres(r: Any, p: Any, k: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
-    """Return the numerator and denominator of a sum of partial fractions, by descending powers."""
+    """Return the numerator and denominator of a sum of partial fractions, highest power first."""
     r, p = (np.atleast_1d(floating(each)) for each in (r, p))
     rest = _trimmed(np.atleast_1d(floating(k)), "f")
     bottom, factors = _joined(r, p, tol, rtype)
@@ -142,7 +142,7 @@ def invres(r: Any, p: Any, k: Any, tol: float = 1e-3, rtype: str = "avg") -> Any
 
 @made
 def invresz(r: Any, p: Any, k: Any, tol: float = 1e-3, rtype: str = "avg") -> Any:
-    """Return the numerator and denominator of a sum of partial fractions, in powers of the inverse of z."""
+    """Return the numerator and denominator of a sum of partial fractions in powers of z^-1."""
     r, p = (np.atleast_1d(floating(each)) for each in (r, p))
     rest = _trimmed(np.atleast_1d(floating(k)), "b")
     bottom, factors = _joined(r, p, tol, rtype)

@@ -1,4 +1,4 @@
-"""Responses of filters to frequencies, and delays of groups."""
+"""Frequency responses of filters, and group delays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ made: Final = maker(scipy.signal, MADE)
 
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:
-    """Return the frequencies that SciPy chooses, or those that are given, as a tensor."""
+    """Return SciPy's frequencies, or those that are given, as a tensor."""
     if worN is None or _is_count(worN):
         count = 512 if worN is None else int(plain_values(worN))
         plain = scipy.signal.freqz([1.0], 1, count, whole, fs=fs, include_nyquist=include_nyquist)
@@ -28,13 +28,13 @@ def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False)
 
 
 def _is_count(value: Any) -> bool:
-    """Return whether an argument is a number of frequencies, a whole number, and not a frequency."""
+    """Return whether an argument is a number of frequencies, an integer, rather than a frequency."""
     plain = np.asarray(plain_values(value))
     return plain.ndim == 0 and plain.dtype.kind in "iu"
 
 
 def _at(coefficients: Any, inverse: Any) -> Any:
-    """Return a polynomial in the inverse of z, with coefficients along the first dimension."""
+    """Return the value of a polynomial in z^-1, with coefficients along the first dimension."""
     total: Any = inverse * 0.0
     for place in range(coefficients.shape[0] - 1, -1, -1):
         total = total * inverse + coefficients[place]
@@ -45,9 +45,10 @@ def _at(coefficients: Any, inverse: Any) -> Any:
 @single_like("b", "a")
 def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * math.pi,
           include_nyquist: bool = False) -> Any:  # fmt: skip
-    """Return the frequencies and the response of a digital filter to them.
+    """Return the frequencies and the frequency response of a digital filter.
 
-    Coefficients of several filters lie along the first dimension; the others broadcast with the frequencies.
+    The coefficients are along the first dimension; further dimensions, for several filters, broadcast with the
+    frequencies.
     """
     dtype = np.result_type(numbers(b).dtype, numbers(a).dtype, np.float32)
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
@@ -71,7 +72,7 @@ def _of_roots(roots: Any, at: Any) -> Any:
 @made
 @single_like("z", "p")
 def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
-    """Return the frequencies and the response of a digital filter of given zeros and poles."""
+    """Return the frequencies and the frequency response of a digital filter given by zeros and poles."""
     w = _frequencies(worN, whole, fs)
     at = np.exp(1j * w * (2 * math.pi / fs))
     return w, numbers(k) * _of_roots(floating(z), at) / _of_roots(floating(p), at)
@@ -104,7 +105,7 @@ def _analog(scipys: Any, parts: Any, worN: Any) -> Any:
 
 @made
 def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
-    """Return the frequencies and the response of an analog filter to them."""
+    """Return the frequencies and the frequency response of an analog filter."""
     w = _analog(scipy.signal.freqs, (b, a), worN)
     b, a, s = np.atleast_1d(floating(b)), np.atleast_1d(floating(a)), 1j * w
     return w, _at(b[::-1], s) / _at(a[::-1], s)
@@ -112,14 +113,14 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
 
 @made
 def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> Any:
-    """Return the frequencies and the response of an analog filter of given zeros and poles."""
+    """Return the frequencies and the frequency response of an analog filter given by zeros and poles."""
     w = _analog(scipy.signal.freqs_zpk, (z, p, k), worN)
     return w, numbers(k) * _of_roots(floating(z), 1j * w) / _of_roots(floating(p), 1j * w)
 
 
 @made
 def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
-    """Return the frequencies and the response of a system to them."""
+    """Return the frequencies and the frequency response of a system."""
     system = parts_of(system)
     num, den = SYSTEMS["ss2tf"](*state_space(system)) if len(system) != 2 else system
     num = floating(num)
@@ -135,7 +136,7 @@ def bode(system: Any, w: Any = None, n: int = 100) -> Any:
 
 @made
 def dfreqresp(system: Any, w: Any = None, n: int = 10000, whole: bool = False) -> Any:
-    """Return the frequencies and the response of a discrete-time system to them."""
+    """Return the frequencies and the frequency response of a discrete-time system."""
     *parts, _ = parts_of(system)
     at = n if w is None else w
     if len(parts) == 3:

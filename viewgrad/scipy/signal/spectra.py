@@ -1,4 +1,4 @@
-"""Spectra of samples: by segments of them, at uneven times, and on arcs of the complex plane."""
+"""Spectra: by segments, for unevenly spaced samples, and along arcs of the complex plane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOUNDARIES: Final = {"even": "reflect", "constant": "edge", "zeros": "constant"}
 
 
 def _extended(x: Any, count: int, boundary: Any) -> Any:
-    """Return samples with some more at both ends of the last dimension."""
+    """Return samples extended at both ends of the last dimension."""
     if boundary is None or not count:
         return x
     if boundary == "odd":
@@ -67,7 +67,7 @@ class Segments:
         return as_tensors(make(self.nfft, 1 / self.fs))
 
     def transformed(self, x: Any) -> Any:
-        """Return the transforms of the segments, which come before the frequencies."""
+        """Return the transforms of the segments; the dimension of the segments precedes that of the frequencies."""
         parts = x.unfold(-1, self.size, self.size - self.overlap)
         if self.detrend:
             kind = self.detrend
@@ -76,12 +76,12 @@ class Segments:
         return transform(parts * self.window, self.nfft)
 
     def times(self, length: int) -> Any:
-        """Return the middles of the segments."""
+        """Return the times of the centres of the segments."""
         return np.arange(self.size / 2, length - self.size / 2 + 1, self.size - self.overlap) / float(self.fs)
 
 
 def _spectra(x: Any, y: Any, segments: Segments) -> Any:
-    """Return the products of the transforms of two series, scaled, with the frequencies before the segments."""
+    """Return the scaled products of the transforms of two series; the frequencies precede the segments."""
     first = segments.transformed(x)
     power = (first.conj() * (first if y is x else segments.transformed(y))) * segments.scale
     if segments.onesided:
@@ -101,7 +101,7 @@ def csd(
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, average: str = "mean",
 ) -> Any:  # fmt: skip
-    """Return the frequencies and the cross spectrum of two series, by Welch's method."""
+    """Return the frequencies and the cross-spectrum of two series, by Welch's method."""
     same = y is x
     x = np.moveaxis(floating(x), axis, -1)
     y = x if same else np.moveaxis(floating(y), axis, -1)
@@ -141,7 +141,7 @@ def periodogram(
     x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: Any = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1,
 ) -> Any:  # fmt: skip
-    """Return the frequencies and the power spectrum of a series as a whole."""
+    """Return the frequencies and the power spectrum of a whole series."""
     x = floating(x)
     count = x.shape[axis]
     if nfft is not None and nfft < count:
@@ -178,7 +178,7 @@ def spectrogram(
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, mode: str = "psd",
 ) -> Any:  # fmt: skip
-    """Return the frequencies, times and the spectra of segments."""
+    """Return the frequencies, the times and the spectra of segments."""
     if mode not in MODES:
         raise ValueError(f"unknown value for mode {mode}, must be one of {list(MODES)}")
     x = floating(x)
@@ -215,7 +215,7 @@ def stft(
     detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros", padded: bool = True, axis: int = -1,
     scaling: str = "spectrum",
 ) -> Any:  # fmt: skip
-    """Return the frequencies, times and the short-time Fourier transform."""
+    """Return the frequencies, the times and the short-time Fourier transform."""
     _check_scaling(scaling)
     x = floating(x)
     axis %= x.ndim
@@ -264,7 +264,7 @@ def istft(
     return as_tensors(np.arange(x.shape[-1]) / float(fs)), x
 
 
-# -- uneven times, and arcs --------------------------------------------------------------------------------------------
+# -- uneven sampling, and arcs -----------------------------------------------------------------------------------------
 
 
 @made
@@ -298,7 +298,7 @@ def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: 
     cosine, sine = np.cos(moved), np.sin(moved)
     if floating_mean:
         cosine, sine = (each - (share * each).sum(-1, keepdims=True) for each in (cosine, sine))
-    least = float(np.finfo(float).epsneg)  # where a wave is 0 at all times
+    least = float(np.finfo(float).epsneg)  # if a wave is 0 at all times
     of_cosine, of_sine = (share * y * cosine).sum(-1), (share * y * sine).sum(-1)
     found = of_cosine**2 / np.maximum((share * cosine * cosine).sum(-1), least)
     found = found + of_sine**2 / np.maximum((share * sine * sine).sum(-1), least)

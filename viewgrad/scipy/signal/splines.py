@@ -1,4 +1,4 @@
-"""Splines of evenly spaced samples with mirrored ends: their coefficients, their values, and separable filters.
+"""Splines of evenly spaced samples with mirror-symmetric boundaries: coefficients, values, and separable filters.
 
 Source: M. Unser, A. Aldroubi, M. Eden, "B-Spline Signal Processing" (1993).
 """
@@ -23,12 +23,12 @@ CUBIC, QUADRATIC = -2.0 + math.sqrt(3.0), -3.0 + 2.0 * math.sqrt(2.0)  # the pol
 
 
 def _both_ways(x: Any, pole: Any, gain: Any, count: int) -> Any:
-    """Apply a filter of one pole forwards and backwards along the last dimension, with mirrored ends.
+    """Apply a first-order filter forwards and backwards along the last dimension, with mirror-symmetric boundaries.
 
     Arguments:
         x: the samples.
-        pole, gain: of the filter.
-        count: the number of samples in the sum for the start.
+        pole, gain: the pole and the gain of the filter.
+        count: the number of samples in the sum for the initial value.
     """
     weights = pole ** np.arange(1, count + 1)
     first = x[..., :1] + (x[..., :count] * weights).sum(-1, keepdims=True)
@@ -44,7 +44,7 @@ def _both_ways(x: Any, pole: Any, gain: Any, count: int) -> Any:
 @made
 @single_like("signal")
 def symiirorder1(signal: Any, c0: Any, z1: Any, precision: float = -1.0) -> Any:
-    """Apply a filter of first order forwards and backwards, with mirrored ends."""
+    """Apply a first-order filter forwards and backwards, with mirror-symmetric boundaries."""
     x, pole, gain = floating(signal), numbers(z1) * 1.0, numbers(c0) * 1.0
     size = abs(plain_values(pole))
     if size >= 1:
@@ -53,7 +53,7 @@ def symiirorder1(signal: Any, c0: Any, z1: Any, precision: float = -1.0) -> Any:
         raise ValueError("Input must be 1D or 2D")
     if not 0 < precision <= 1:
         precision = 1e-6 if x.dtype.char in "fF" else 1e-11
-    count, left = 1, size  # as many terms as are not smaller than the precision
+    count, left = 1, size  # the number of terms that are not smaller than the precision
     while left * left > precision * precision and count < x.shape[-1]:
         count, left = count + 1, left * size
     if count >= x.shape[-1]:
@@ -62,7 +62,7 @@ def symiirorder1(signal: Any, c0: Any, z1: Any, precision: float = -1.0) -> Any:
 
 
 class _Resonance:
-    """A filter with the poles r exp(i omega) and r exp(-i omega), which is applied forwards and backwards.
+    """A filter with the poles r exp(i omega) and r exp(-i omega), applied forwards and backwards.
 
     Arguments:
         r, omega: the absolute value and the angle of the poles.
@@ -72,16 +72,16 @@ class _Resonance:
         self.r, self.omega = numbers(r) * 1.0, numbers(omega) * 1.0
         self.bottom = np.stack([self.r * 0.0 + 1.0, -2.0 * self.r * np.cos(self.omega), self.r * self.r])
         self.gain = self.bottom.sum()
-        self.is_upright = float(plain_values(self.omega)) == 0.0  # both poles are the same
+        self.is_upright = float(plain_values(self.omega)) == 0.0  # the two poles coincide
 
     def ahead(self, count: int, first: int) -> Any:
-        """Return the response to an impulse at the times from `first` on."""
+        """Return the impulse response at the times from `first` on."""
         k = np.arange(first, first + count)
         sines = k + 1.0 if self.is_upright else np.sin(self.omega * (k + 1)) / np.sin(self.omega)
         return self.gain * self.r**k * sines
 
     def both_ways(self, k: Any) -> Any:
-        """Return the response of the filter and its mirror image to an impulse, at times k."""
+        """Return the impulse response of the filter and its mirror image at times k."""
         k, square = np.abs(k), self.r * self.r
         ratio = (1.0 - square) / (1.0 + square)
         if self.is_upright:
@@ -91,12 +91,12 @@ class _Resonance:
         return self.gain**2 * scale * self.r**k * waves
 
     def __call__(self, x: Any, first: Any, second: Any, limit: float) -> Any:
-        """Return samples filtered forwards and backwards along the last dimension, with mirrored ends.
+        """Filter samples forwards and backwards along the last dimension, with mirror-symmetric boundaries.
 
         Arguments:
             x: the samples.
-            first, second: the first two of the samples filtered forwards.
-            limit: the largest square of a weight at which the sums for the last two end.
+            first, second: the first two samples of the forward pass.
+            limit: the squared weight at which the sums for the last two samples are truncated.
         """
         k = np.arange(x.shape[-1])
         last = self._sum(self.both_ways(k) + self.both_ways(k + 1), x[..., ::-1], limit)
@@ -113,7 +113,7 @@ class _Resonance:
         return np.concatenate([two, rest], -1)
 
     def _sum(self, weights: Any, x: Any, limit: float) -> Any:
-        """Return the sum of samples times weights, up to the first weight whose square is not above a limit."""
+        """Return the weighted sum of samples, up to the first weight whose square is not above a limit."""
         small = plain_values(weights) ** 2 <= limit
         count = int(np.argmax(small)) + 1 if small.any() else small.size
         if limit and count >= small.size:
@@ -121,7 +121,7 @@ class _Resonance:
         return (x[..., :count] * weights[:count]).sum(-1, keepdims=True)
 
     def starts(self, x: Any, limit: float) -> tuple[Any, Any]:
-        """Return the first two of the samples filtered forwards, with mirrored samples before them."""
+        """Return the first two samples of the forward pass, with mirrored samples before them."""
         count = x.shape[-1]
         head = self.ahead(2, 0)
         first = head[0] * x[..., :1] + self._sum(self.ahead(count, 1), x, limit)
@@ -132,7 +132,7 @@ class _Resonance:
 @made
 @single_like("input")
 def symiirorder2(input: Any, r: Any, omega: Any, precision: float = -1.0) -> Any:
-    """Apply a filter of second order forwards and backwards, with mirrored ends."""
+    """Apply a second-order filter forwards and backwards, with mirror-symmetric boundaries."""
     x = floating(input)
     if x.dtype.kind == "c":
         raise TypeError("symiirorder2 takes real samples")
@@ -145,12 +145,13 @@ def symiirorder2(input: Any, r: Any, omega: Any, precision: float = -1.0) -> Any
     if plain_values(r) < 0 or abs(plain_values(omega)) >= math.pi:
         raise lost("scipy.signal.symiirorder2", "it is differentiated for r >= 0 and |omega| < pi")
     filtered = _Resonance(r, omega)
-    # The sums for the start end at the precision; those for the end at its root, as in SciPy.
+    # The sums for the initial values are truncated at the precision; those for the final values at its square root, as
+    # in SciPy.
     return filtered(x, *filtered.starts(x, precision * precision), precision)
 
 
 def _smoothing_pole(lamb: Any) -> tuple[Any, Any]:
-    """Return the absolute value and the angle of the poles of the filter of a smoothing cubic spline."""
+    """Return the absolute value and the angle of the poles of the smoothing cubic spline filter."""
     lamb = numbers(lamb) * 1.0
     root = np.sqrt(3.0 + 144.0 * lamb)
     xi = 1.0 - 96.0 * lamb + 24.0 * lamb * root
@@ -164,34 +165,34 @@ def _coefficients(signal: Any, pole: float, scale: float) -> Any:
     if x.ndim != 1:
         raise ValueError("the samples must have one dimension")
     if x.shape[0] == 1:
-        return pole / (pole - 1.0) * (x + pole * x)  # as SciPy, without the scale
+        return pole / (pole - 1.0) * (x + pole * x)  # as in SciPy, without the scale
     return scale * _both_ways(x, numbers(pole), numbers(-pole), x.shape[0])
 
 
 @made
 def cspline1d(signal: Any, lamb: float = 0.0) -> Any:
-    """Return the coefficients of the cubic spline through samples."""
+    """Return the coefficients of the interpolating cubic spline."""
     if plain_values(lamb) != 0.0:
         if not plain_values(lamb) > 1 / 144.0:
             raise ValueError("lamb must be 0, or above 1/144")
         x, filtered = floating(signal), _Resonance(*_smoothing_pole(lamb))
         first, second = filtered.starts(x, 0.0)
         head = filtered.ahead(2, 0)
-        # As in SciPy, whose sum for the second sample has the first two samples in the other order.
+        # As in SciPy, whose sum for the second sample has the first two samples in reverse order.
         return filtered(x, first, second + (head[1] - head[0]) * (x[1:2] - x[:1]), 0.0)
     return _coefficients(signal, CUBIC, 6.0)
 
 
 @made
 def qspline1d(signal: Any, lamb: float = 0.0) -> Any:
-    """Return the coefficients of the quadratic spline through samples."""
+    """Return the coefficients of the interpolating quadratic spline."""
     if plain_values(lamb) != 0.0:
         raise ValueError("Smoothing quadratic splines not supported yet.")
     return _coefficients(signal, QUADRATIC, 8.0)
 
 
 def _evaluated(cj: Any, newx: Any, dx: Any, x0: Any, half: float, bump: Any) -> Any:
-    """Return the values of a spline whose basis function vanishes at a distance of `half`."""
+    """Return the values of a spline whose basis function vanishes beyond a distance of `half`."""
     c, x = floating(cj), (floating(newx) - numbers(x0)) / numbers(dx)
     count = c.shape[0]
     if not count:
@@ -214,7 +215,7 @@ def _evaluated(cj: Any, newx: Any, dx: Any, x0: Any, half: float, bump: Any) -> 
 
 @made
 def cspline1d_eval(cj: Any, newx: Any, dx: Any = 1.0, x0: Any = 0) -> Any:
-    """Return the values of a cubic spline, mirrored at its ends."""
+    """Return the values of a cubic spline with mirror-symmetric boundaries."""
 
     def bump(x: Any) -> Any:
         away = np.abs(x)
@@ -226,7 +227,7 @@ def cspline1d_eval(cj: Any, newx: Any, dx: Any = 1.0, x0: Any = 0) -> Any:
 
 @made
 def qspline1d_eval(cj: Any, newx: Any, dx: Any = 1.0, x0: Any = 0) -> Any:
-    """Return the values of a quadratic spline, mirrored at its ends."""
+    """Return the values of a quadratic spline with mirror-symmetric boundaries."""
 
     def bump(x: Any) -> Any:
         away = np.abs(x)
@@ -239,7 +240,7 @@ def qspline1d_eval(cj: Any, newx: Any, dx: Any = 1.0, x0: Any = 0) -> Any:
 @made
 @single_like("input")
 def sepfir2d(input: Any, hrow: Any, hcol: Any) -> Any:
-    """Apply one filter to the rows and another to the columns of a matrix, with mirrored ends."""
+    """Apply one filter to the rows and another to the columns of a matrix, with mirror-symmetric boundaries."""
     x, rows, columns = floating(input), floating(hrow), floating(hcol)
     if x.ndim != 2 or rows.ndim != 1 or columns.ndim != 1 or not rows.shape[0] % 2 or not columns.shape[0] % 2:
         raise ValueError("sepfir2d takes a matrix, and vectors of odd lengths")
@@ -281,6 +282,6 @@ _of_images("qspline2d", QUADRATIC)
 @made
 @single_like("Iin")
 def spline_filter(Iin: Any, lmbda: Any = 5.0) -> Any:
-    """Return a matrix smoothed by a cubic spline."""
-    weights = np.array([1.0, 4.0, 1.0], np.float32) / np.float32(6.0)  # in single precision, as SciPy's
+    """Smooth a matrix by a cubic spline."""
+    weights = np.array([1.0, 4.0, 1.0], np.float32) / np.float32(6.0)  # in single precision, as in SciPy
     return MADE["sepfir2d"](MADE["cspline2d"](Iin, lmbda), weights, weights)

@@ -1,7 +1,7 @@
-"""Linear systems as objects: `lti`, `dlti`, and their forms, which SciPy's functions of systems accept.
+"""Linear systems as objects: `lti`, `dlti` and their representations, which SciPy's functions of systems accept.
 
-As in SciPy, a system is made by `lti(...)`, `dlti(...)` or the class of its form, with `dt` for discrete time. If no
-part has a history, the object is SciPy's own.
+As in SciPy, a system is created by `lti(...)`, `dlti(...)` or the class of its representation, with `dt` for discrete
+time. If no part has a history, the object is SciPy's own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class System(abc.ABC):
     """A linear time-invariant system whose parts are tensors.
 
     Arguments:
-        system: the parts of the form, or a system in another form.
+        system: the parts of the representation, or a system in another representation.
         dt: the time step of a system in discrete time, or True if it is not specified; None in continuous time.
     """
 
@@ -35,7 +35,7 @@ class System(abc.ABC):
 
     @classmethod
     def of_parts(cls, parts: Any, dt: Any) -> Any:
-        """Return the system of this form with given parts; SciPy's if they have no history."""
+        """Return the system with the given parts in this representation; SciPy's object if they have no history."""
         if not carries_history(tuple(parts)):
             options = {} if dt is None else {"dt": plain_values(dt)}
             return getattr(scipy.signal, cls.__name__)(*plain_values(tuple(parts)), **options)
@@ -46,11 +46,11 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def _set(self, *parts: Any) -> None:
-        """Keep the parts, as tensors in their usual shapes."""
+        """Store the parts as tensors in their usual shapes."""
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The parts of the form, without the time step."""
+        """The parts of the representation, without the time step."""
         return tuple([getattr(self, name) for name in self.FORMS])
 
     @property
@@ -68,11 +68,11 @@ class System(abc.ABC):
         return TransferFunction.of_parts(self._converted("tf"), self.dt)
 
     def to_zpk(self) -> Any:
-        """Return the system as zeros, poles and gain."""
+        """Return the system in zeros, poles and gain form."""
         return ZerosPolesGain.of_parts(self._converted("zpk"), self.dt)
 
     def to_ss(self) -> Any:
-        """Return the system in state space."""
+        """Return the system in state-space form."""
         return StateSpace.of_parts(self._converted("ss"), self.dt)
 
     def _converted(self, form: str) -> Any:
@@ -85,7 +85,7 @@ class System(abc.ABC):
 
 
 class TransferFunction(System):
-    """A system as the polynomials of its transfer function, highest power first."""
+    """A system given by the polynomials of its transfer function, highest power first."""
 
     FORMS = ("num", "den")
 
@@ -97,7 +97,7 @@ class TransferFunction(System):
 
 
 class ZerosPolesGain(System):
-    """A system as zeros, poles and gain."""
+    """A system given by zeros, poles and gain."""
 
     FORMS = ("zeros", "poles", "gain")
     zeros: Any = None
@@ -111,7 +111,7 @@ class ZerosPolesGain(System):
 
 
 class StateSpace(System):
-    """A system in state space: the matrices of the states, the inputs, the outputs and the feedthrough."""
+    """A system in state-space form, given by the matrices of states, inputs, outputs and feedthrough."""
 
     FORMS = ("A", "B", "C", "D")
 
@@ -124,7 +124,8 @@ class StateSpace(System):
 
 
 class lti(System):
-    """A system in continuous time, from two parts (transfer function), three (zeros, poles, gain) or four (states).
+    """A continuous-time system, given by two parts (transfer function), three (zeros, poles, gain) or four (state
+    space).
 
     Example:
         >>> import viewgrad as vg
@@ -157,16 +158,16 @@ class lti(System):
         return MADE["bode"](self, w, n)
 
     def freqresp(self, w: Any = None, n: int = 10000) -> Any:
-        """Return the frequencies and the response to them."""
+        """Return the frequencies and the frequency response."""
         return MADE["freqresp"](self, w, n)
 
     def to_discrete(self, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
-        """Return the system in discrete time, in the same form."""
+        """Convert the system to discrete time, in the same representation."""
         return cont2discrete(self, dt, method, alpha)
 
 
 class dlti(System):
-    """A system in discrete time; see `lti`. `dt` is its time step."""
+    """A discrete-time system with time step `dt`; see `lti`."""
 
     def __new__(cls, *system: Any, dt: Any = True) -> Any:
         if len(system) not in (2, 3, 4):
@@ -190,13 +191,13 @@ class dlti(System):
         return MADE["dbode"](self, w, n)
 
     def freqresp(self, w: Any = None, n: int = 10000, whole: bool = False) -> Any:
-        """Return the frequencies and the response to them."""
+        """Return the frequencies and the frequency response."""
         return MADE["dfreqresp"](self, w, n, whole)
 
 
 _FORMS: Final[dict[int, Any]] = {2: TransferFunction, 3: ZerosPolesGain, 4: StateSpace}
 _SHORT: Final = {TransferFunction.FORMS: "tf", ZerosPolesGain.FORMS: "zpk", StateSpace.FORMS: "ss"}
-# By form, and whether time is discrete.
+# The classes by representation, and by whether time is discrete.
 _IN_TIME: Final[dict[tuple[Any, bool], Any]] = {
     (form, is_discrete): type(f"{form.__name__}{name}", (form, kind), {"__module__": __name__, "__doc__": form.__doc__})
     for form in _FORMS.values()
@@ -205,7 +206,7 @@ _IN_TIME: Final[dict[tuple[Any, bool], Any]] = {
 
 
 def _made(form: Any, conversion: str, system: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return a system of a form, from its parts or from a system in another form."""
+    """Create a system in a representation, from its parts or from a system in another representation."""
     if len(system) == 1 and isinstance(system[0], System):
         return getattr(system[0], conversion)()
     if len(system) != len(form.FORMS):
@@ -216,20 +217,20 @@ def _made(form: Any, conversion: str, system: tuple[Any, ...], options: dict[str
 
 
 def _as_parts(system: Any) -> Any:
-    """Return the parts of a system that is an object of this module, with its time step if time is discrete."""
+    """Return the parts of a system object of this module, with its time step if time is discrete."""
     if not isinstance(system, System) or isinstance(system, scipy.signal.lti | scipy.signal.dlti):
         return system
     return system.parts if system.dt is None else (*system.parts, system.dt)
 
 
 def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
-    """Convert a continuous-time system to discrete time; an object to another, and parts to parts."""
+    """Convert a continuous-time system to discrete time; an object yields an object, and parts yield parts."""
     *parts, step = SYSTEMS["cont2discrete"](_as_parts(system), dt, method, alpha)
     return _FORMS[len(parts)].of_parts(parts, step) if isinstance(system, lti) else (*parts, step)
 
 
 def _of_objects(function: Any) -> Any:
-    """Return a function of systems that accepts objects as well."""
+    """Extend a function of systems to accept objects."""
 
     @functools.wraps(function)
     def call(system: Any, *args: Any, **kwargs: Any) -> Any:

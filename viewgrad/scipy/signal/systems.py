@@ -1,4 +1,4 @@
-"""Linear systems: their forms, their steps in time, and their discretisation."""
+"""Linear systems: representations, time steps, and discretization."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ made: Final = maker(scipy.signal, MADE)
 
 
 def polynomial_of(roots: Any) -> Any:
-    """Return the coefficients of the polynomial with given roots; real where roots come in conjugate pairs."""
+    """Return the coefficients of the polynomial with given roots, real if roots come in conjugate pairs."""
     roots = floating(roots)
     found: Any = numbers(np.ones(1))
     for place in range(roots.shape[0]):
@@ -28,7 +28,7 @@ def polynomial_of(roots: Any) -> Any:
 
 
 def characteristic(a: Any) -> Any:
-    """Return the coefficients of a matrix's characteristic polynomial, by Faddeev's and LeVerrier's recurrence."""
+    """Return the coefficients of a matrix's characteristic polynomial, by the Faddeev-LeVerrier algorithm."""
     size = a.shape[0]
     coefficients, product = [numbers(1.0)], np.eye(size)
     for k in range(1, size + 1):
@@ -39,7 +39,7 @@ def characteristic(a: Any) -> Any:
 
 
 def normalized(b: Any, a: Any) -> tuple[Any, Any]:
-    """Return coefficients divided by the first of the denominator, without zeros that lead the numerators."""
+    """Return coefficients divided by the leading one of the denominator, without leading zeros of the numerators."""
     b, a = np.atleast_2d(floating(b)), np.atleast_1d(floating(a))
     if a.ndim != 1 or b.ndim > 2:
         raise ValueError("The denominator must have one dimension, and the numerator one or two.")
@@ -47,7 +47,7 @@ def normalized(b: Any, a: Any) -> tuple[Any, Any]:
         raise ValueError("Denominator must have at least one nonzero element.")
     a = a[int(np.argmax(plain_values(a) != 0)) :]
     b, a = b / a[0], a / a[0]
-    lead = np.abs(plain_values(b)).max(0) > 1e-14  # SciPy takes smaller ones as zeros
+    lead = np.abs(plain_values(b)).max(0) > 1e-14  # SciPy treats smaller ones as zero
     if lead.shape[0] and not lead[0]:
         warnings.warn("the numerator has leading zeros, which are removed", scipy.signal.BadCoefficients, stacklevel=4)
         b = b[:, int(np.argmax(lead)) if lead.any() else lead.shape[0] - 1 :]
@@ -60,19 +60,19 @@ def normalize(b: Any, a: Any) -> Any:
     return normalized(b, a)
 
 
-# -- forms -------------------------------------------------------------------------------------------------------------
+# -- representations ---------------------------------------------------------------------------------------------------
 
 
 @made
 @single_like("z", "p", "k")
 def zpk2tf(z: Any, p: Any, k: Any) -> Any:
-    """Return the numerator and denominator from zeros, poles and gain."""
+    """Convert zeros, poles and gain to numerator and denominator."""
     return numbers(k) * polynomial_of(z), polynomial_of(p)
 
 
 @made
 def tf2zpk(b: Any, a: Any) -> Any:
-    """Return the zeros, poles and gain from numerator and denominator."""
+    """Convert numerator and denominator to zeros, poles and gain."""
     b, a = normalized(b, a)
     dtype = np.result_type(b.dtype, a.dtype)
     b, a = b.astype(dtype), a.astype(dtype)
@@ -81,7 +81,7 @@ def tf2zpk(b: Any, a: Any) -> Any:
 
 @made
 def tf2ss(num: Any, den: Any) -> Any:
-    """Return the controller canonical form of a transfer function."""
+    """Convert a transfer function to the controller canonical form."""
     num, den = normalized(num, den)
     num = np.atleast_2d(num)
     order = den.shape[0]
@@ -97,7 +97,7 @@ def tf2ss(num: Any, den: Any) -> Any:
 
 @made
 def ss2tf(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
-    """Return the numerator and denominator of a system in state space."""
+    """Convert a state-space system to numerator and denominator."""
     A, B, C, D = (np.atleast_2d(floating(each)) for each in (A, B, C, D))
     b, d = B[:, input : input + 1], D[:, input : input + 1]
     den = characteristic(A)
@@ -107,20 +107,20 @@ def ss2tf(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
 
 @made
 def zpk2ss(z: Any, p: Any, k: Any) -> Any:
-    """Return a system in state space from zeros, poles and gain."""
+    """Convert zeros, poles and gain to state space."""
     return MADE["tf2ss"](*MADE["zpk2tf"](z, p, k))
 
 
 @made
 def ss2zpk(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
-    """Return the zeros, poles and gain of a system in state space."""
+    """Convert a state-space system to zeros, poles and gain."""
     num, den = MADE["ss2tf"](A, B, C, D, input)
     return MADE["tf2zpk"](num[0] if num.shape[0] == 1 else num, den)
 
 
 @made
 def sos2tf(sos: Any) -> Any:
-    """Return the numerator and denominator of a cascade."""
+    """Convert a cascade to numerator and denominator."""
     sos = floating(sos)
     b, a = sos[0, :3], sos[0, 3:]
     for section in sos[1:]:
@@ -130,7 +130,7 @@ def sos2tf(sos: Any) -> Any:
 
 @made
 def sos2zpk(sos: Any) -> Any:
-    """Return the zeros, poles and gain of a cascade; two zeros and two poles for each section."""
+    """Convert a cascade to zeros, poles and gain, with two zeros and two poles for each section."""
     zeros, poles, gain = [], [], numbers(1.0)
     for section in floating(sos):
         z, p, k = MADE["tf2zpk"](section[:3], section[3:])
@@ -142,7 +142,7 @@ def sos2zpk(sos: Any) -> Any:
 
 @made
 def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
-    """Return a cascade from zeros, poles and gain, which are paired as SciPy pairs them."""
+    """Convert zeros, poles and gain to a cascade, with SciPy's pairing."""
     z, p, k = floating(z), floating(p), floating(k)
     plain = scipy.signal.zpk2sos(*(plain_values(each) for each in (z, p, k)), pairing, analog=analog)
     left = {"z": list(range(z.shape[0])), "p": list(range(p.shape[0]))}
@@ -173,13 +173,13 @@ def _nearest(wanted: Any, roots: Any, left: list[int]) -> Any:
 
 @made
 def tf2sos(b: Any, a: Any, pairing: Any = None, *, analog: bool = False) -> Any:
-    """Return a cascade from numerator and denominator."""
+    """Convert numerator and denominator to a cascade."""
     return MADE["zpk2sos"](*MADE["tf2zpk"](b, a), pairing, analog=analog)
 
 
 @made
 def place_poles(A: Any, B: Any, poles: Any, method: str = "YT", rtol: float = 1e-3, maxiter: int = 30) -> Any:
-    """Return the gains that move the poles of a system with one input, by Ackermann's formula.
+    """Return the gains that place the poles of a system with one input, by Ackermann's formula.
 
     Source: J. Ackermann, "Der Entwurf linearer Regelungssysteme im Zustandsraum" (1972).
     """
@@ -202,7 +202,7 @@ def place_poles(A: Any, B: Any, poles: Any, method: str = "YT", rtol: float = 1e
 
 
 def parts_of(system: Any) -> tuple[Any, ...]:
-    """Return the parts of a system: of an object of SciPy's its arrays, and the time step if it is discrete."""
+    """Return the parts of a system; for a SciPy object, its arrays and, if it is discrete, the time step."""
     if not isinstance(system, scipy.signal.lti | scipy.signal.dlti):
         return tuple(system)
     for kind, names in (
@@ -217,7 +217,7 @@ def parts_of(system: Any) -> tuple[Any, ...]:
 
 
 def state_space(system: Any) -> tuple[Any, ...]:
-    """Return a system of two, three or four parts in state space."""
+    """Return a system of two, three or four parts in state-space form."""
     system = parts_of(system)
     if len(system) == 4:
         return tuple(np.atleast_2d(floating(each)) for each in system)
@@ -230,7 +230,7 @@ def state_space(system: Any) -> tuple[Any, ...]:
 
 
 def _held(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
-    """Discretize with the input held over each step."""
+    """Discretize with the input held constant over each step."""
     n, m = b.shape
     top = np.concatenate([a, b], 1) * dt
     whole = linalg.expm(np.concatenate([top, np.zeros((m, n + m))]))[:n]
@@ -293,7 +293,7 @@ def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) 
 
 
 def _steps(x: Any, ad: Any, driven: Any, count: int) -> Any:
-    """Return the states of a system, one row for each time."""
+    """Return the states of a system, with a row for each time."""
     rows = [x]
     for place in range(1, count):
         x = ad @ x + driven[place - 1]
@@ -342,7 +342,7 @@ def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> An
 
 
 def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
-    """Return the times that SciPy chooses for a response."""
+    """Return SciPy's times for a response."""
     plain = tuple(np.array(plain_values(floating(each))) for each in parts_of(system))
     return as_tensors(np.array(scipys(plain, T=None, N=N)[0])) if T is None else T
 
@@ -395,7 +395,9 @@ def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
 
 
 def _responses(system: Any, x0: Any, t: Any, n: Any, is_held: bool) -> Any:
-    """Return the times and, for each input, the outputs of a discrete-time system that is excited once or always."""
+    """Return the times and, for each input, the outputs of a discrete-time system with an impulse or step at that
+    input.
+    """
     *parts, dt = parts_of(system)
     a, b, c, d = state_space(parts)
     count = 100 if n is None else int(n)

@@ -22,7 +22,7 @@ made: Final = maker(scipy.signal.windows, MADE)
 
 @made
 def kaiser(M: Any, beta: Any, sym: bool = True, **options: Any) -> Any:
-    """Return a Kaiser window, with gradients with respect to its shape."""
+    """Return a Kaiser window, differentiable with respect to its shape."""
     if int(M) != M or M < 0:
         raise ValueError("Window length M must be a non-negative integer")
     count, beta = int(M), numbers(beta)
@@ -35,7 +35,7 @@ def kaiser(M: Any, beta: Any, sym: bool = True, **options: Any) -> Any:
 
 @made
 def get_window(window: Any, Nx: int, fftbins: bool = True, **options: Any) -> Any:
-    """Return a window of a name, with gradients with respect to the parameters that follow the name."""
+    """Return a window by name, differentiable with respect to the parameters that follow the name."""
     parameters: list[Any]
     name: Any
     name, *parameters = window if isinstance(window, tuple) else ("kaiser", window)

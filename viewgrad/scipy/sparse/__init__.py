@@ -1,6 +1,6 @@
 """`scipy.sparse` for tensors: CSR, CSC and COO arrays whose stored values are tensors.
 
-Gradients flow to the stored values only, and no operation makes a dense matrix from a sparse one.
+Gradients flow to the stored values only, and no operation converts a sparse matrix to a dense one.
 """
 
 from __future__ import annotations

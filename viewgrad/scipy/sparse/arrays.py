@@ -19,7 +19,7 @@ from .products import product
 NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
          "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
 NUMBERS = (int, float, complex)
-# Attributes whose values depend on no stored value differentiably.
+# Attributes that do not depend differentiably on the stored values.
 CONSTANT = frozenset({"count_nonzero", "nonzero", "getnnz", "get_shape", "getformat", "has_canonical_format",
                       "has_sorted_indices", "argmax", "argmin"})  # fmt: skip
 
@@ -27,14 +27,14 @@ CONSTANT = frozenset({"count_nonzero", "nonzero", "getnnz", "get_shape", "getfor
 class SparseArray:
     """A two-dimensional sparse array whose stored values are a tensor.
 
-    Gradients flow to the stored values only. It has the constructor, attributes and methods of SciPy's array of the
-    same name. Methods without a derivative are SciPy's own if the stored values have no history, and raise an error
+    Gradients flow to the stored values only. The class has the constructor, attributes and methods of SciPy's array of
+    the same name. Methods without a derivative are SciPy's own if the stored values have no history, and raise an error
     otherwise.
 
     Arguments:
         arg1: `(data, indices, indptr)` or `(data, (row, col))`, another sparse array, a dense array or tensor, or a
             shape.
-        shape: the shape of the array; by default as small as the indices allow.
+        shape: the shape of the array; by default, the smallest that the indices allow.
         dtype: the dtype of the stored values.
 
     Example:
@@ -47,7 +47,7 @@ class SparseArray:
         Tensor([  1., 100.,  10.])
     """
 
-    __array_ufunc__ = None  # arrays and tensors leave operations with it to it
+    __array_ufunc__ = None  # makes arrays and tensors defer to this class in operations
     __array_priority__ = 100.0
     ndim = 2
     format: ClassVar[str] = "csr"
@@ -69,7 +69,7 @@ class SparseArray:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows and of columns."""
+        """The numbers of rows and columns."""
         return self.pattern.shape
 
     @property
@@ -120,7 +120,7 @@ class SparseArray:
         return (self.pattern if self.format == "csr" else self.pattern.transposed).compressed()[2]
 
     def detach(self) -> Any:
-        """Return the same array without history."""
+        """Return the array without history."""
         return self._of(self.pattern, self.data.detach())
 
     def to_scipy(self) -> Any:
@@ -176,7 +176,7 @@ class SparseArray:
         ) else self @ other  # fmt: skip
 
     def multiply(self, other: Any) -> Any:
-        """Return the elementwise product with a scalar, a dense array, or a sparse array."""
+        """Return the elementwise product with a scalar, a dense array or a sparse array."""
         if is_sparse(other):
             return self._intersected(as_sparse(other))
         if type(other) in NUMBERS:  # Python numbers do not change the dtype, unlike 0-d arrays
@@ -218,14 +218,14 @@ class SparseArray:
         return self.power(power)
 
     def power(self, n: Any, dtype: Any = None) -> Any:
-        """Return the array with every stored value raised to a power."""
+        """Raise every stored value to a power."""
         return self._of(*_summed(self)).map(lambda data: (data if dtype is None else data.astype(dtype)) ** n)
 
     def __round__(self, ndigits: int = 0) -> Any:
         return self._of(*_summed(self)).map(lambda data: np.round(data, ndigits))
 
     def map(self, function: Callable[[Any], Any]) -> Any:
-        """Apply a function to the stored values; its value at 0 should be 0."""
+        """Apply a function to the stored values; the function should map 0 to 0."""
         return self._of(self.pattern, function(self.data))
 
     def __add__(self, other: Any) -> Any:
@@ -263,11 +263,11 @@ class SparseArray:
         return self._of(self.pattern, self.data.imag)
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
-        """Return the same array with stored values of another dtype."""
+        """Return the array with stored values converted to another dtype."""
         return self._of(self.pattern, self.data.astype(dtype))
 
     def copy(self) -> Any:
-        """Return a copy of the array, with a history."""
+        """Return a copy with its history."""
         return self._of(self.pattern, self.data.clone())
 
     # -- reductions ----------------------------------------------------------------------------------------------------
@@ -300,19 +300,19 @@ class SparseArray:
         return mean if dtype is None or out is not None else mean.astype(dtype)
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the greatest element, or a sparse vector (of matrices a sparse matrix) of those along an axis."""
+        """Return the maximum, or a sparse vector (for matrices a sparse matrix) of the maxima along an axis."""
         return self._extreme("max", axis, out, explicit, False)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the least element; see `max`."""
+        """Return the minimum; see `max`."""
         return self._extreme("min", axis, out, explicit, False)
 
     def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the greatest element that is not NaN; see `max`."""
+        """Return the maximum, ignoring NaN; see `max`."""
         return self._extreme("max", axis, out, explicit, True)
 
     def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the least element that is not NaN; see `max`."""
+        """Return the minimum, ignoring NaN; see `max`."""
         return self._extreme("min", axis, out, explicit, True)
 
     def _extreme(self, name: str, axis: Any, out: Any, explicit: bool, skips_nan: bool) -> Any:
@@ -345,7 +345,7 @@ class SparseArray:
         """Return the sum of the elements on a diagonal."""
         return self.diagonal(offset).sum()
 
-    # -- forms ---------------------------------------------------------------------------------------------------------
+    # -- formats -------------------------------------------------------------------------------------------------------
 
     @property
     def T(self) -> Any:
@@ -358,7 +358,7 @@ class SparseArray:
         return self._kind(name)._of(self.pattern.transposed, self.data)
 
     def toarray(self, order: Any = None, out: None = None) -> Any:
-        """Return the dense tensor of the same elements."""
+        """Convert the array to a dense tensor."""
         pattern, data = _summed(self)
         dense: Any = as_operand(np.zeros(self.shape, self.dtype))
         dense[pattern.rows, pattern.cols] = data
@@ -367,27 +367,27 @@ class SparseArray:
     todense = toarray
 
     def tocsr(self, copy: bool = False) -> Any:
-        """Return the same array, stored row by row."""
+        """Convert the array to CSR format, stored row by row."""
         return self._kind("csr")._of(*_summed(self))
 
     def tocsc(self, copy: bool = False) -> Any:
-        """Return the same array, stored column by column."""
+        """Convert the array to CSC format, stored column by column."""
         return self._kind("csc")._of(*_summed(self))
 
     def tocoo(self, copy: bool = True) -> Any:
-        """Return the same array, stored with the row and column of each value."""
+        """Convert the array to COO format, with the row and column of each value."""
         return self._kind("coo")._of(self.pattern, self.data)
 
     def tolil(self, copy: bool = False) -> Any:
-        """Return the same array in a form to which elements are written."""
+        """Convert the array to LIL format, which supports assignment."""
         return ARRAYS[f"lil_{'matrix' if self.is_matrix else 'array'}"](self)
 
     def todok(self, copy: bool = False) -> Any:
-        """Return the same array in a form to which elements are written."""
+        """Convert the array to DOK format, which supports assignment."""
         return ARRAYS[f"dok_{'matrix' if self.is_matrix else 'array'}"](self)
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """Return the same array in one of the formats `"csr"`, `"csc"` and `"coo"`."""
+        """Convert the array to one of the formats `"csr"`, `"csc"` and `"coo"`."""
         if format is None or format == self.format:
             return self
         if format not in ("csr", "csc", "coo"):
@@ -413,7 +413,7 @@ class SparseArray:
         return self[:, [j]] if self.is_matrix else self.__getattr__("getcol")
 
     def sum_duplicates(self) -> None:
-        """Add up the values that are stored for one place."""
+        """Sum the values stored for the same position."""
         self.pattern, self.data = _ordered(self.format, *_summed(self))
 
     def eliminate_zeros(self) -> None:
@@ -457,7 +457,7 @@ for _name in NAMES:
 
 
 def is_sparse(value: Any) -> bool:
-    """Return whether a value is a sparse array, of SciPy's or with a tensor for its stored values."""
+    """Return whether a value is a sparse array: SciPy's, or one whose stored values are a tensor."""
     return isinstance(value, SparseArray) or bool(scipy.sparse.issparse(value))
 
 
@@ -474,7 +474,7 @@ def reduced_axis(axis: Any) -> int | None:
 
 
 def as_sparse(value: Any) -> Any:
-    """Return a sparse array of SciPy's, or a dense matrix, as one with a tensor for its stored values."""
+    """Convert a SciPy sparse array or a dense matrix to a sparse array whose stored values are a tensor."""
     if isinstance(value, SparseArray):
         return value
     if not scipy.sparse.issparse(value):
@@ -485,20 +485,20 @@ def as_sparse(value: Any) -> Any:
 
 
 def to_scipy(value: Any) -> Any:
-    """Return the arguments of a function of SciPy's, with its own sparse arrays, and arrays for tensors."""
+    """Convert the arguments of a SciPy function: sparse arrays to SciPy's own, and tensors to arrays."""
     if isinstance(value, SparseArray):
         return value.to_scipy()
     return type(value)(map(to_scipy, value)) if type(value) in (list, tuple) else plain_values(value)
 
 
 def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
-    """Return stored values and a dense operand in dtypes that can be differentiated, if either has a history."""
+    """Return stored values and a dense operand in differentiable dtypes, if either has a history."""
     dtype = np.result_type(data.dtype, dense.dtype)
     return tuple([each if each.dtype == dtype else each.astype(dtype) for each in (data, dense)])
 
 
 def _parts_of(format: str, arg1: Any, shape: Any, is_matrix: bool) -> tuple[Pattern, Any]:
-    """Return the pattern and the stored values that the arguments of a constructor mean."""
+    """Return the pattern and the stored values described by the arguments of a constructor."""
     if isinstance(arg1, SparseArray):
         return arg1.pattern, arg1.data
     if scipy.sparse.issparse(arg1):
@@ -507,7 +507,7 @@ def _parts_of(format: str, arg1: Any, shape: Any, is_matrix: bool) -> tuple[Patt
     if isinstance(arg1, tuple) and len(arg1) == 3:
         data, indices, starts = numbers(arg1[0]), *map(_indices, arg1[1:])
         major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        # SciPy checks the arguments, and determines the shape.
+        # SciPy checks the arguments and determines the shape.
         like = getattr(scipy.sparse, f"{format}_array")((np.ones(data.shape), indices, starts), shape=shape)
         rows, cols = (major, indices) if format == "csr" else (indices, major)
         return Pattern(rows, cols, like.shape), data
@@ -546,7 +546,7 @@ def _ordered(format: str, pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
 
 
 def _summed(array: Any) -> tuple[Pattern, Any]:
-    """Return the pattern and the stored values of an array, each place once."""
+    """Return the pattern and the stored values of an array, with each position once."""
     return _without_duplicates(array.pattern, array.data)
 
 
@@ -565,7 +565,7 @@ def _grouped(values: Any, groups: Any, count: int) -> Any:
 
 
 def picked(data: Any, numbers: Any) -> Any:
-    """Return the stored values with these numbers, counted from 1; 0 where the number is 0."""
+    """Return the stored values with the given numbers, counted from 1, or 0 where the number is 0."""
     if not np.ndim(numbers):
         return data[int(numbers) - 1] if numbers else as_operand(np.zeros((), data.dtype))[()]
     if (numbers != 0).all():
@@ -576,12 +576,12 @@ def picked(data: Any, numbers: Any) -> Any:
 
 
 def rearranged(function: Callable[..., Any], arrays: Sequence[Any], kind: Any) -> Any:
-    """Wrap a function of SciPy that moves elements of sparse arrays.
+    """Wrap a SciPy function that rearranges the elements of sparse arrays.
 
     Arguments:
-        function: takes as many of SciPy's arrays, and computes with no element.
+        function: a function of as many SciPy arrays that does not compute with their elements.
         arrays: sparse arrays.
-        kind: the class of the result, if that is sparse.
+        kind: the class of the result, if it is sparse.
     """
     parts = [_summed(as_sparse(each)) for each in arrays]
     numbered = []
@@ -604,7 +604,7 @@ def rearranged(function: Callable[..., Any], arrays: Sequence[Any], kind: Any) -
 
 
 def combined(arrays: Sequence[Any], function: Callable[..., Any], kind: Any) -> Any:
-    """Return the sum of sparse arrays of one shape, with a function that SciPy checks the shapes by."""
+    """Return the sum of sparse arrays of one shape; SciPy checks the shapes by a given function."""
     function(*[scipy.sparse.csr_array(each.shape) for each in arrays])
     dtype = np.result_type(*[each.dtype for each in arrays])
     pattern = Pattern(
@@ -617,7 +617,7 @@ def combined(arrays: Sequence[Any], function: Callable[..., Any], kind: Any) -> 
 
 
 def _sparse_product(left: Any, right: Any) -> Any:
-    """Return the product of two sparse arrays: as many numbers as it has multiplications are kept."""
+    """Return the product of two sparse arrays, saving one number for each multiplication."""
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
     order, _, starts = right.pattern.compressed()

@@ -1,6 +1,6 @@
-"""Sparse arrays that elements are written to: the LIL and DOK formats.
+"""Sparse arrays that support assignment: the LIL and DOK formats.
 
-Elements are kept by position until a product or a conversion needs the stored values as one tensor.
+Elements are stored by position until a product or a conversion needs the stored values as one tensor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .pattern import Pattern
 
 
 class AssignableArray(SparseArray):
-    """A sparse array to which elements are written, as when a matrix is assembled.
+    """A sparse array that supports assignment, used to assemble a matrix.
 
     Gradients flow to the elements. Products and solvers use the array as CSR.
 
     Arguments:
         arg1: a shape, or the elements: another sparse array, a dense array or tensor.
-        shape: the shape, if `arg1` does not give it.
+        shape: the shape, if `arg1` does not determine it.
         dtype: the dtype of the elements; by default double precision.
     """
 
@@ -43,7 +43,7 @@ class AssignableArray(SparseArray):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows and of columns."""
+        """The numbers of rows and columns."""
         return self._shape
 
     @property
@@ -53,7 +53,7 @@ class AssignableArray(SparseArray):
 
     @property
     def pattern(self) -> Any:  # type: ignore[override]
-        """The places of the stored values."""
+        """The positions of the stored values."""
         return self._joined()[0]
 
     @property
@@ -83,7 +83,7 @@ class AssignableArray(SparseArray):
                 self._elements[row, col] = item
 
     def _places(self, index: Any) -> tuple[Any, Any]:
-        """Return the rows and columns that an index names, broadcast together."""
+        """Return the rows and columns selected by an index, broadcast together."""
         index = plain_values(as_argument(index)) if not isinstance(index, tuple) else tuple(map(_plain_index, index))
         pair = index if isinstance(index, tuple) else (index,)
         pair = (*pair, slice(None)) if len(pair) == 1 else pair
@@ -110,7 +110,7 @@ class AssignableArray(SparseArray):
             raise TypeError(f"complex elements do not fit into an array of {self._dtype}")
         dense = dense if dense.dtype == self._dtype else dense.astype(self._dtype)
         if dense.ndim == 1 and rows.shape == (dense.shape[0], 1):
-            dense = dense[:, None]  # a column, which arrays of one dimension are written to
+            dense = dense[:, None]  # a column, to which one-dimensional arrays may be assigned
         self._fill(rows.reshape(-1), cols.reshape(-1), np.broadcast_to(dense, rows.shape).reshape(-1))
 
     def __getitem__(self, index: Any) -> Any:
@@ -130,7 +130,7 @@ class AssignableArray(SparseArray):
         return super()._kind("csr" if name in FORMATS else name)
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Write a value, or several, to a diagonal."""
+        """Assign a value, or several, to a diagonal."""
         rows, cols = self._shape
         count = min(rows + min(k, 0), cols - max(k, 0))
         given = numbers(values)
@@ -141,7 +141,7 @@ class AssignableArray(SparseArray):
         self[place - min(k, 0), place + max(k, 0)] = given
 
     def items(self) -> Iterator[tuple[tuple[int, int], Any]]:
-        """Return pairs of a place and its element."""
+        """Return pairs of a position and its element."""
         return iter(self._elements.items())
 
     def copy(self) -> Any:

@@ -1,4 +1,4 @@
-"""Functions that make sparse arrays: of diagonals, of blocks, and Kronecker products."""
+"""Functions that create sparse arrays: diagonals, blocks and Kronecker products."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _kind(format: str | None, is_matrix: bool) -> Any:
 
 
 def _by_numbers(diagonals: list[Any], make: Callable[[list[Any]], Any], format: str | None, is_matrix: bool) -> Any:
-    """Return the sparse array of some values, from SciPy's array of their numbers."""
+    """Return the sparse array with given values, arranged as the numbers in SciPy's array."""
     values = [numbers(each) for each in diagonals]
     dtype = np.result_type(*[each.dtype for each in values], np.float64)
     places = []
@@ -41,7 +41,7 @@ def _by_numbers(diagonals: list[Any], make: Callable[[list[Any]], Any], format: 
 
 
 def _diagonals(diagonals: Any, offsets: Any) -> tuple[list[Any], bool]:
-    """Return the diagonals as a list, and whether there is one alone."""
+    """Return the diagonals as a list, and whether there is only one."""
     if np.ndim(offsets) == 0:
         holds_arrays = len(diagonals) > 0 and np.ndim(plain_values(as_argument(diagonals[0]))) > 0
         return [diagonals[0] if holds_arrays else diagonals], True
@@ -194,7 +194,7 @@ def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
 
 @made
 def find(A: Any) -> Any:
-    """Return the rows, columns and values of the elements that are not 0."""
+    """Return the rows, columns and values of the nonzero elements."""
     pattern, data = summed(_sparse_of(A))
     kept = np.flatnonzero(plain_values(data.detach()))
     return pattern.rows[kept], pattern.cols[kept], data[kept]

@@ -1,4 +1,4 @@
-"""Greatest and least elements of sparse arrays, and the sparse vectors that hold those of rows or columns."""
+"""Maxima and minima of sparse arrays, and the sparse vectors of those of rows or columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .products import product
 
 
 class SparseVector:
-    """A one-dimensional sparse array whose stored values are a tensor, as of the greatest elements of rows.
+    """A one-dimensional sparse array whose stored values are a tensor, such as the maxima of rows.
 
     Arguments:
         data: the stored values.
-        places: the index of each.
+        places: the index of each stored value.
         size: the number of elements.
     """
 
@@ -44,7 +44,7 @@ class SparseVector:
         return bool(self.data.requires_grad)
 
     def toarray(self) -> Any:
-        """Return the dense tensor of the same elements."""
+        """Convert the vector to a dense tensor."""
         dense: Any = as_operand(np.zeros(self.shape, self.dtype))
         dense[self.coords[0]] = self.data
         return dense
@@ -68,16 +68,16 @@ class SparseVector:
 
 
 def extremes(pattern: Pattern, data: Any, name: str, *, explicit: bool, skips_nan: bool) -> Any:
-    """Return the greatest or the least element of each row, as a dense vector.
+    """Return the maximum or minimum of each row, as a dense vector.
 
-    Gradients are shared by equal elements, and by elements that are not stored if they are equal to 0.
+    Gradients are shared by equal elements, including zeros that are not stored.
 
     Arguments:
-        pattern: the positions of the stored values, each once.
+        pattern: the positions of the stored values, without duplicates.
         data: the stored values.
         name: "max" or "min".
-        explicit: whether elements that are not stored do not count, unless all of a row's are not.
-        skips_nan: whether NaN do not count.
+        explicit: whether to ignore elements that are not stored, unless a row has no stored elements.
+        skips_nan: whether to ignore NaN.
     """
     count, width = pattern.shape
     if not width:
@@ -95,7 +95,7 @@ def extremes(pattern: Pattern, data: Any, name: str, *, explicit: bool, skips_na
     best = np.where((missing > 0) & (stored > 0), ufunc(best, np.zeros((), best.dtype)), best)
     chosen = np.flatnonzero((values == best[rows]) & np.isfinite(values))
     equal = np.bincount(rows[chosen], minlength=count) + np.where(best == 0, missing, 0)
-    # The values themselves, and differences of 0 that carry the history.
+    # The values themselves, plus zero differences that carry the history.
     history = data[chosen] - values[chosen]
     summing = Pattern(rows[chosen], np.arange(len(chosen)), (count, len(chosen)))
     return best + product(summing, as_operand((1.0 / equal[rows[chosen]]).astype(best.dtype)), history)

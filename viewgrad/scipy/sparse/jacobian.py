@@ -1,4 +1,4 @@
-"""Sparse Jacobians: columns, or rows, that share no element of the pattern are computed together.
+"""Sparse Jacobians, computed by groups of columns or rows that share no element of the pattern.
 
 Source: A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of
 Applied Mathematics 13 (1974); A. H. Gebremedhin, F. Manne, A. Pothen, "What color is your Jacobian?", SIAM Review 47
@@ -31,15 +31,15 @@ def sparse_jacobian(
     """Return a function that computes a Jacobian with a known sparsity pattern.
 
     Columns that share no row are computed together in one direction (or rows that share no column in one backward
-    pass). A banded Jacobian of width w takes w directions, for any size.
+    pass). A banded Jacobian of width w requires w directions, regardless of its size.
 
     Arguments:
-        f: the function to differentiate. It takes and returns arrays or tensors of any shape; the Jacobian is that of
+        f: the function to differentiate. It accepts and returns arrays or tensors of any shape; the Jacobian is that of
             the flattened output with respect to the flattened argument.
         sparsity: the positions of possible nonzeros: a sparse or dense array of shape (outputs, inputs).
         argnums: the positional argument to differentiate with respect to.
         mode: `"fwd"` for columns, `"rev"` for rows; `"auto"` chooses the one that needs fewer.
-        check: whether to compare a product with a random vector, which costs one more direction.
+        check: whether to check a product with a random vector, which costs one more direction.
         adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
@@ -79,8 +79,8 @@ class _Jacobian:
 
     Arguments:
         f, pattern, argnums, check: as for `sparse_jacobian`.
-        way: `"fwd"` or `"rev"`.
-        colors: the group of each column, or row.
+        way: the mode, `"fwd"` or `"rev"`.
+        colors: the group of each column or row.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class _Jacobian:
         return found if isinstance(given, Tensor) else found.to_scipy()
 
     def _values(self, transform: Callable[[Any], Any], like: Any) -> Any:
-        """Return the stored values, from products with the sums of the columns, or rows, of each group."""
+        """Return the stored values, computed from products with the sum of the columns or rows of each group."""
         count = int(self.colors.max(initial=-1)) + 1
         rows, cols = self.pattern.rows, self.pattern.cols
         if not count:
@@ -142,12 +142,12 @@ class _Jacobian:
 
 
 def color_columns(pattern: Pattern) -> Any:
-    """Assign groups to columns, greedily, so that no two columns of a group have an element in the same row.
+    """Assign columns to groups, greedily, so that no two columns of a group have an element in the same row.
 
     Returns:
         The number of the group of each column.
     """
-    taken = [0] * pattern.shape[0]  # for each row a set of groups, as bits
+    taken = [0] * pattern.shape[0]  # for each row, a set of groups as bits
     order, rows, starts = pattern.transposed.compressed()
     del order
     bounds, members = starts.tolist(), rows.tolist()

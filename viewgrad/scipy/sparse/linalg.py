@@ -1,8 +1,8 @@
 """`scipy.sparse.linalg` for tensors: linear systems, with gradients that are as sparse as the matrix.
 
-If A x = b, the gradient g of x gives those of b, which solves A^H y = g, and of the stored values, -y conj(x) at their
-places. Source: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008).
+If A x = b and g is the gradient of x, then the gradient y of b solves A^H y = g, and the gradients of the stored values
+are -y conj(x) at their positions. Source: M. Giles, "An extended collection of matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Factored:
         self.lu = scipy.sparse.linalg.splu(pattern.matrix(values).tocsc(), **options)
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
-        """Return the solution for a right-hand side, of the matrix, its transpose, its conjugate, or both."""
+        """Solve for a right-hand side, with the matrix, its transpose, its conjugate, or both."""
         b = b.conj() if conjugated else b
         trans = "T" if transposed else "N"
         if np.iscomplexobj(b) and self.lu.U.dtype.kind != "c":
@@ -77,7 +77,7 @@ class _Solve(Function):
     def forward(
         ctx: Any, solver: Any, pattern: Pattern, transposed: bool, conjugated: bool, data: Any, b: Any
     ) -> Any:
-        """Solve the system; `data` are the stored values of the matrix itself, not transposed or conjugated."""
+        """Solve the system; `data` are the stored values of the matrix itself, neither transposed nor conjugated."""
         x = from_new_array(np.array(solver.solve(b._array, transposed, conjugated)))
         ctx.solver, ctx.pattern, ctx.transposed, ctx.conjugated = solver, pattern, transposed, conjugated
         ctx.save_for_backward(data, x)
@@ -116,7 +116,7 @@ def _inexact(dtype: Any) -> Any:
 
 
 def _system(matrix: Any, b: Any, single: bool = False) -> tuple[Any, Any]:
-    """Return the square matrix, and the right-hand side in a common dtype; single precision only on request."""
+    """Return the square matrix and the right-hand side in a common dtype; single precision only on request."""
     a = as_sparse(matrix)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"the matrix of a linear system must be square, not of shape {a.shape}")
@@ -134,7 +134,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
     Arguments:
         A: a square sparse array.
-        b: the right-hand side, of shape (n,) or (n, k); a sparse one is made dense.
+        b: the right-hand side, of shape (n,) or (n, k); a sparse one is converted to dense.
         permc_spec: how columns are permuted for the factorization.
         use_umfpack: accepted for compatibility; has no effect.
 
@@ -168,11 +168,11 @@ class SuperLU:
         self._factored = Factored(self.matrix.pattern, plain_values(self.matrix.data), options)
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
-        """Return the solution for a right-hand side of shape (n,) or (n, k); `trans` as in SciPy."""
+        """Solve for a right-hand side of shape (n,) or (n, k); `trans` is as in SciPy."""
         if trans not in ("N", "T", "H"):
             raise ValueError(f"trans must be 'N', 'T' or 'H', not {trans!r}")
         a, right = _system(self.matrix, rhs, single=True)
-        if right.dtype.kind != "c" or self.matrix.dtype.kind == "c":  # SciPy has no result otherwise
+        if right.dtype.kind != "c" or self.matrix.dtype.kind == "c":  # SciPy does not support other cases
             a, right = self.matrix, right.astype(self.matrix.dtype)
         return _Solve.apply(self._factored, a.pattern, trans != "N", trans == "H", a.data, right)
 
@@ -195,7 +195,7 @@ def splu(A: Any, permc_spec: str | None = None, **options: Any) -> Any:
 
 @made
 def factorized(A: Any) -> Callable[[Any], Any]:
-    """Return a function that solves linear systems with one matrix for many right-hand sides."""
+    """Return a function that solves linear systems with a fixed matrix for many right-hand sides."""
     solve: Callable[[Any], Any] = splu(A).solve
     return solve
 
@@ -204,11 +204,11 @@ def factorized(A: Any) -> Callable[[Any], Any]:
 
 
 class Iterative:
-    """A linear system that is solved by iterations.
+    """A linear system that is solved iteratively.
 
     Arguments:
         method: SciPy's function.
-        matrix: SciPy's array, or a linear operator.
+        matrix: a SciPy array or a linear operator.
         options: the options of the function.
     """
 
@@ -223,7 +223,7 @@ class Iterative:
         return x
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
-        """Solve a system of the derivative, more accurately than the user's options require."""
+        """Solve a system for a derivative, more accurately than the user's options require."""
         if self.info:
             raise DifferentiabilityError(
                 f"scipy.sparse.linalg.{self.method.__name__} has not converged (info {self.info}), so its result has "
@@ -245,7 +245,7 @@ class Iterative:
                 found.append(np.zeros_like(column))
                 continue
             x, info = self.method(matrix, column, **options)
-            # Some methods break down once there is nothing left to do.
+            # Some methods break down once the residual is zero.
             if info and not np.linalg.norm(matrix @ x - column) <= ACCEPTED * np.linalg.norm(column):
                 raise DifferentiabilityError(
                     f"scipy.sparse.linalg.{self.method.__name__} has not converged for the gradient (info {info}); "
@@ -256,7 +256,7 @@ class Iterative:
 
 
 class _FirstSolve(Function):
-    """The result of an iterative solver, whose derivatives are those of the exact solution."""
+    """The result of an iterative solver, with the derivatives of the exact solution."""
 
     @staticmethod
     def forward(ctx: Any, solver: Iterative, pattern: Pattern, data: Any, b: Any) -> Any:
@@ -283,7 +283,7 @@ class _FirstSolve(Function):
 
 
 def _transposed(matrix: Any, transposed: bool, conjugated: bool) -> Any:
-    """Return a matrix or linear operator, transposed or conjugated."""
+    """Return a matrix or linear operator transposed or conjugated."""
     if isinstance(matrix, scipy.sparse.linalg.LinearOperator):
         if transposed and conjugated:
             return matrix.adjoint()
@@ -337,7 +337,7 @@ for _name in ITERATIVE:
 
 @made
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
-    """Return the norm of a sparse array: Frobenius', or by sums of rows or columns."""
+    """Return the norm of a sparse array: the Frobenius norm, or a norm by sums of rows or columns."""
     array = as_sparse(x)
     dtype = _norm_dtype(array.dtype, axis is None, ord)
     if dtype is not None and abs(array).dtype != dtype:
@@ -357,7 +357,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
 
 @functools.cache
 def _norm_dtype(dtype: np.dtype[Any], of_all: bool, ord: Any) -> np.dtype[Any] | None:
-    """Return the dtype that SciPy gives the norm of a real matrix: since 1.18 often float64 for any other."""
+    """Return the dtype of SciPy's norm of a real matrix; since 1.18 often float64 for other dtypes."""
     if dtype.kind not in "f" or ord not in (None, 1, 2, np.inf):
         return None
     one = scipy.sparse.csr_array(np.ones((1, 1), dtype))

@@ -1,4 +1,4 @@
-"""The names of SciPy's modules of sparse arrays: functions for arrays of tensors, and SciPy's own for the rest."""
+"""The names of SciPy's sparse modules: functions of arrays of tensors, and SciPy's own functions for the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arrays import SparseArray, as_sparse, to_scipy
 
 
 def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the public names of a module, with the counterparts, and adapters of the other functions."""
+    """Return the public names of a module, with the counterparts and with adapters of the other functions."""
     values = {}
     for name in public_names(module):
         value = getattr(module, name)
@@ -30,7 +30,7 @@ def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _adapted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function of SciPy's, on arrays that have no history."""
+    """Wrap a SciPy function for arrays without history."""
 
     def on_values(*args: Any, **kwargs: Any) -> Any:
         if any(map(_has_history, (*args, *kwargs.values()))):

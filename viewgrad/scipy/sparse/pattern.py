@@ -11,10 +11,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Pattern:
-    """The rows and columns of stored values, in their order; immutable.
+    """The rows and columns of stored values, in order; immutable.
 
     Arguments:
-        rows, cols: one of each for every stored value; a place may occur more than once.
+        rows, cols: the row and column of each stored value; positions may occur more than once.
         shape: the shape of the matrix.
     """
 
@@ -37,7 +37,7 @@ class Pattern:
         return self._transposed
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """Return `(order, columns, row starts)`: the values taken in this order are stored row by row."""
+        """Return `(order, columns, row starts)`, where `order` sorts the values by row."""
         if self._compressed is None:
             order = np.lexsort((self.cols, self.rows))
             starts = np.zeros(self.shape[0] + 1, np.int64)
@@ -46,17 +46,17 @@ class Pattern:
         return self._compressed
 
     def matrix(self, values: Array) -> Any:
-        """Return SciPy's array with these stored values, row by row."""
+        """Return SciPy's CSR array with given stored values."""
         order, columns, starts = self.compressed()
         return scipy.sparse.csr_array((values[order], columns, starts), shape=self.shape)
 
     def numbered(self) -> Any:
-        """Return a SciPy array with stored values 1, 2, ..., which shows where operations move them."""
+        """Return a SciPy array with stored values 1, 2, ..., which reveals where operations move them."""
         return self.matrix(np.arange(1, self.count + 1))
 
     @property
     def has_duplicates(self) -> bool:
-        """Return whether a place occurs more than once."""
+        """Return whether a position occurs more than once."""
         order, columns, _ = self.compressed()
         rows = self.rows[order]
         return bool(((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])).any())

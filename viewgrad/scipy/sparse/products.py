@@ -1,4 +1,4 @@
-"""Products of sparse matrices and dense ones, with derivatives of all orders, in memory for the stored values alone.
+"""Products of sparse and dense matrices, with derivatives of all orders in memory proportional to the stored values.
 
 Two operators are closed under differentiation: the product with a dense matrix, and the product of two dense matrices
 sampled at a pattern. Source: M. Giles, "An extended collection of matrix derivative results for forward and reverse
@@ -15,11 +15,11 @@ from ...autograd.function import Function
 from ...tensor.tensor import from_new_array
 from .pattern import Pattern
 
-BLOCK: Final = 1 << 20  # elements that are gathered at a time
+BLOCK: Final = 1 << 20  # the number of elements gathered at a time
 
 
 def product(pattern: Pattern, data: Any, dense: Any) -> Any:
-    """Return the product of a sparse matrix with a dense vector or matrix.
+    """Return the product of a sparse matrix and a dense vector or matrix.
 
     Arguments:
         pattern: a pattern of shape (m, n), with `data` of shape (pattern.count,).
@@ -45,7 +45,7 @@ def sampled(pattern: Pattern, left: Any, right: Any) -> Any:
 
 
 class _Product(Function):
-    """A sparse matrix times a dense one."""
+    """The product of a sparse and a dense matrix."""
 
     @staticmethod
     def forward(ctx: Any, pattern: Pattern, data: Any, dense: Any) -> Any:
@@ -70,7 +70,7 @@ class _Product(Function):
 
 
 class _Sampled(Function):
-    """A product of dense matrices, at some places."""
+    """A product of dense matrices, sampled at some positions."""
 
     @staticmethod
     def forward(ctx: Any, pattern: Pattern, left: Any, right: Any) -> Any:

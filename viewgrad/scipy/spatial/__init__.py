@@ -1,4 +1,4 @@
-"""`scipy.spatial` for tensors: distances, trees, hulls and triangulations, whose structure is SciPy's."""
+"""`scipy.spatial` for tensors: distances, trees, hulls and triangulations, whose structure is determined by SciPy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KDTree:
     def query(
         self, x: Any, k: Any = 1, eps: float = 0, p: float = 2, distance_upper_bound: float = np.inf, workers: int = 1
     ) -> tuple[Any, Any]:
-        """Return the distances to the nearest points, and their numbers."""
+        """Return the distances to the nearest points, and the indices of these points."""
         points = float_copy(x)
         _, places = self._tree.query(plain_values(points.detach()), k, eps, p, distance_upper_bound, workers)
         missing = np.asarray(places) >= self.data.shape[0]
@@ -50,7 +50,7 @@ class KDTree:
     def sparse_distance_matrix(
         self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
     ) -> Any:
-        """Return the distances between the points of two trees, up to a largest one, as a sparse matrix."""
+        """Return the distances between the points of two trees, up to a maximum, as a sparse matrix."""
         if not carries_history((self.data, other.data)):
             return self._tree.sparse_distance_matrix(other._tree, max_distance, p, output_type)
         if output_type not in ("dok_matrix", "coo_matrix"):
@@ -61,7 +61,7 @@ class KDTree:
         return matrix if output_type == "coo_matrix" else matrix.todok()
 
     def _distances(self, first: Any, second: Any, p: float) -> Any:
-        """Return the distances between points, in a periodic box those to the nearest image."""
+        """Return the distances between points; in a periodic box, the distances to the nearest images."""
         away = first - second
         if self.boxsize is not None:
             box = np.broadcast_to(self.boxsize, away.shape[-1:])
@@ -84,7 +84,7 @@ class KDTree:
 
 
 class _OfPoints:
-    """A geometric structure computed by SciPy, whose points are a tensor.
+    """A geometric structure computed by SciPy from points that are a tensor.
 
     Arguments:
         points: the points, one in each row.
@@ -116,7 +116,7 @@ class ConvexHull(_OfPoints):
     """The convex hull of points; gradients flow to them from the points, the volume and the area."""
 
     def _sizes(self) -> tuple[Any, Any]:
-        """Return the volumes of the simplices below the facets, seen from the middle, and the areas of these."""
+        """Return the volumes of the simplices between the facets and the centre, and the areas of the facets."""
         corners = self.points[self._plain.simplices]
         middle = self.points[self._plain.vertices].mean(0)
         sides = corners[:, 1:] - corners[:, :1]
@@ -127,12 +127,12 @@ class ConvexHull(_OfPoints):
 
     @property
     def volume(self) -> Any:
-        """The volume; of points in a plane, the area."""
+        """The volume; for points in a plane, the area."""
         return self._sizes()[0].sum()
 
     @property
     def area(self) -> Any:
-        """The area of the surface; of points in a plane, the perimeter."""
+        """The surface area; for points in a plane, the perimeter."""
         return self._sizes()[1].sum()
 
 
@@ -149,7 +149,7 @@ made: Final = maker(scipy.spatial, MADE)
 
 @made
 def minkowski_distance_p(x: Any, y: Any, p: float = 2.0) -> Any:
-    """Return the distances along the last dimension, before the root is taken."""
+    """Return the p-th power of the distances along the last dimension."""
     away = np.abs(floating(x) - floating(y))
     if p == np.inf:
         return away.max(-1)
@@ -182,8 +182,8 @@ def procrustes(data1: Any, data2: Any) -> Any:
 def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
     """Return points on the great-circle arc between two unit vectors."""
     start, end, t = floating(start), floating(end), floating(t)
-    scipy.spatial.geometric_slerp(*plain_values((start, end, t)), tol)  # raises for what it refuses
-    # The component of `end` orthogonal to `start`, which stays accurate if they are close.
+    scipy.spatial.geometric_slerp(*plain_values((start, end, t)), tol)  # raises for unsupported arguments
+    # The component of `end` orthogonal to `start`, which is accurate even if they are close.
     rest = end - start * (start * end).sum()
     length = rest.vector_norm(2)
     if not plain_values(length) and (plain_values(start) == plain_values(end)).all():

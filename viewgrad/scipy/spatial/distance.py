@@ -30,7 +30,7 @@ def _correlation(u: Any, v: Any) -> Any:
     return _cosine(u - u.mean(-1, keepdims=True), v - v.mean(-1, keepdims=True))
 
 
-# Of pairs of vectors, along the last dimension.
+# Distances between pairs of vectors, along the last dimension.
 METRICS: Final[dict[str, Callable[..., Any]]] = {
     "euclidean": lambda u, v: (u - v).vector_norm(2, -1),
     "sqeuclidean": lambda u, v: ((u - v) ** 2).sum(-1),
@@ -82,7 +82,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
 
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
-    """Return the distances between all pairs of the vectors of a matrix, in one dimension."""
+    """Return the distances between all pairs of rows of a matrix, as a vector."""
     if not callable(metric) or not holds_tensor(X):
         found = of_detached(scipy.spatial.distance.pdist, X, metric, out=out, **options)
         if not carries_history((X, options)):
@@ -95,7 +95,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
 
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
-    """Return the distances of `pdist` as a symmetric matrix, and back."""
+    """Convert the distances of `pdist` to a symmetric matrix, or back."""
     found = of_detached(scipy.spatial.distance.squareform, X, force, checks)
     if not carries_history(X):
         return found
@@ -139,7 +139,7 @@ made: Final = maker(scipy.spatial.distance, MADE)
 
 @made
 def directed_hausdorff(u: Any, v: Any, rng: Any = 0, **options: Any) -> Any:
-    """Return the largest distance of a point to the nearest of others, and the rows of both points."""
+    """Return the largest distance from a point to the nearest point of another set, and the indices of both points."""
     u, v = float_copy(u), float_copy(v)
     _, i, j = scipy.spatial.distance.directed_hausdorff(plain_values(u.detach()), plain_values(v.detach()))
     return (u[i] - v[j]).vector_norm(2), i, j
@@ -147,7 +147,7 @@ def directed_hausdorff(u: Any, v: Any, rng: Any = 0, **options: Any) -> Any:
 
 @made
 def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
-    """Return the root of the divergence of Jensen and Shannon between two distributions."""
+    """Return the square root of the Jensen-Shannon divergence between two distributions."""
     p, q = (float_copy(each) for each in (p, q))
     p, q = p / p.sum(axis, keepdims=True), q / q.sum(axis, keepdims=True)
     middle = (p + q) / 2.0

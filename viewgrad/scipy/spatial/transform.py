@@ -1,4 +1,4 @@
-"""`scipy.spatial.transform` for tensors: rotations, by their matrices."""
+"""`scipy.spatial.transform` for tensors: rotations represented by matrices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AXES: Final = {"x": 0, "y": 1, "z": 2}
 
 
 def _about(axis: str, angle: Any) -> Any:
-    """Return the matrices of rotations about one of the axes."""
+    """Return the matrices of rotations about a coordinate axis."""
     cosine, sine = np.cos(angle), np.sin(angle)
     zero, one = cosine * 0.0, cosine * 0.0 + 1.0
     place = AXES[axis]
@@ -43,7 +43,7 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """Return whether it is one rotation."""
+        """True for a single rotation, False for a stack."""
         return bool(self._matrix.ndim == 2)
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class Rotation:
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """Return the rotation with a given matrix; of one that is not orthogonal, with the nearest that is."""
+        """Return the rotation with a given matrix, or with the nearest orthogonal matrix."""
         matrix = float_copy(matrix)
         plain = plain_values(matrix)
         found = scipy.spatial.transform.Rotation.from_matrix(plain).as_matrix()
@@ -76,7 +76,8 @@ class Rotation:
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
         """Return the rotation by angles about fixed (lower case) or rotating (upper case) axes."""
         angles = float_copy(angles)
-        plain = scipy.spatial.transform.Rotation.from_euler(seq, plain_values(angles))  # raises for what it refuses
+        # raises for unsupported arguments
+        plain = scipy.spatial.transform.Rotation.from_euler(seq, plain_values(angles))
         if degrees:
             angles = angles * (np.pi / 180)
         if len(seq) == 1:
@@ -89,7 +90,7 @@ class Rotation:
 
     @classmethod
     def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
-        """Return the rotation of a quaternion, whose scalar part comes last, unless `scalar_first`."""
+        """Return the rotation of a quaternion, whose scalar part is last unless `scalar_first` is set."""
         quat = float_copy(quat)
         if (plain_values(quat) == 0).all(-1).any():
             raise ValueError("Found zero norm quaternions in `quat`.")
@@ -126,10 +127,10 @@ class Rotation:
         return self._matrix.clone()
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
-        """Return the quaternion, with the sign that SciPy gives to that of a matrix."""
+        """Return the quaternion, with the sign that SciPy chooses for a matrix."""
         matrix = self._matrix
         wanted = scipy.spatial.transform.Rotation.from_matrix(np.array(plain_values(matrix))).as_quat(canonical)
-        # The largest part is a root, and the others are quotients by it.
+        # The largest component is a square root, and the others are divided by it.
         parts = []
         squares = [
             1 + matrix[..., 0, 0] - matrix[..., 1, 1] - matrix[..., 2, 2],
@@ -219,7 +220,7 @@ class Slerp:
 
     Arguments:
         times: the increasing times of the rotations.
-        rotations: a stack of them.
+        rotations: a stack of rotations.
     """
 
     def __init__(self, times: Any, rotations: Rotation) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 for _settle in LATE:
-    _settle()  # SciPy is imported: registers its functions on tensors, which the code below needs
+    _settle()  # Importing SciPy registers its functions on tensors, which the code below needs.
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
@@ -35,9 +35,9 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
     Arguments:
         a: the exponents.
-        axis: the dimensions to sum over; all of them if omitted.
+        axis: the dimensions to sum over; all if omitted.
         b: factors, broadcast against `a`.
-        keepdims: whether the dimensions that are summed over stay, with length 1.
+        keepdims: whether to keep the summed dimensions with length 1.
         return_sign: whether to return the sign of the sum as well; then the logarithm is that of its absolute value.
     """
     exponents = numbers(a)
@@ -82,7 +82,7 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 @made
 def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
-    """Return the factorial, as gamma(n + 1), for tensors with its derivative."""
+    """Return the factorial gamma(n + 1), which is differentiable for tensors."""
     n = numbers(n)
     if n.dtype.kind != "f":
         return numbers(scipy.special.factorial(n._array))
@@ -96,7 +96,7 @@ def binom(n: Any, k: Any) -> Any:
     n, k = numbers(n) * 1.0, numbers(k) * 1.0
     whole = plain_values(n + 1)
     moderate = np.abs(plain_values(n)) + np.abs(plain_values(k)) < 150
-    # The reciprocals of gamma functions have slopes where these have poles.
+    # The reciprocals of gamma functions have nonzero slopes at the poles.
     product = scipy.special.gamma(np.where(moderate, n + 1, 1.0)) * (
         scipy.special.rgamma(np.where(moderate, k + 1, 1.0)) * scipy.special.rgamma(np.where(moderate, n - k + 1, 1.0))
     )
@@ -109,7 +109,7 @@ def binom(n: Any, k: Any) -> Any:
 
 @made
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """Return the number of ways to choose `k` of `N` things."""
+    """Return the number of combinations of `N` things taken `k` at a time."""
     N = numbers(N) + numbers(k) - 1 if repetition else numbers(N)
     none = (plain_values(numbers(k)) > plain_values(N)) | (plain_values(N) < 0) | (plain_values(numbers(k)) < 0)
     return np.where(none, 0.0, binom(np.where(none, 1.0, N), np.where(none, 1.0, k)))
@@ -125,7 +125,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 for _module in (cumulative, elementary, elliptic, families, hypergeometric, incomplete, noncentral, polynomials):
     MADE.update(_module.MADE)
-# Other names of the same functions: jn is jv.
+# Aliases of the same functions: jn is jv.
 _OF_OBJECTS: Final = {id(getattr(scipy.special, name)): made for name, made in MADE.items()}
 MADE |= {
     name: _OF_OBJECTS[id(getattr(scipy.special, name))]

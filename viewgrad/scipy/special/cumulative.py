@@ -1,4 +1,4 @@
-"""Distribution functions of `scipy.special`, and their inverses: by the incomplete gamma and beta functions."""
+"""Distribution functions of `scipy.special` and their inverses, by the incomplete gamma and beta functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _beta_above(a: Any, b: Any, x: Any) -> Any:
     return beta(b, a, 1.0 - numbers(x))
 
 
-# By name: the distribution function, of the same arguments as SciPy's.
+# For each name, the distribution function with the same arguments as SciPy's.
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "betaincc": _beta_above,
     "btdtr": beta,
@@ -45,13 +45,13 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _count(k: Any) -> Any:
-    """Return a count as `_whole` does; NaN if it is negative."""
+    """Return a count as `_whole` does, or NaN if it is negative."""
     whole = _whole(k)
     return np.where(plain_values(numbers(k)) < 0, np.nan, whole)
 
 
 def _some(k: Any) -> Any:
-    """Return a count as `_whole` does; NaN if it is less than 1."""
+    """Return a count as `_whole` does, or NaN if it is less than 1."""
     whole = _whole(k)
     return np.where(whole < 1, np.nan, whole)
 
@@ -74,7 +74,7 @@ for _name, _formula in FUNCTIONS.items():
     if hasattr(scipy.special, _name):
         _function(_name, _formula)
 
-# By name: the function that it inverts, and the place of the argument that it is solved for.
+# For each name, the function that it inverts, and the position of the unknown argument.
 INVERSES: Final[dict[str, tuple[Callable[..., Any], int]]] = {
     "gammaincinv": (lower, 1),
     "gammainccinv": (upper, 1),
@@ -112,15 +112,15 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
 
     def call(*args: Any) -> Any:
         given = [numbers(each) for each in args]
-        found = np.asarray(scipys(*plain_values(given)))  # SciPy warns of counts that are not integers
+        found = np.asarray(scipys(*plain_values(given)))  # SciPy warns about counts that are not integers
         given = [each * 1.0 for each in given]
-        probability = given.pop(solved)  # in the position of the unknown
+        probability = given.pop(solved)  # at the position of the unknown
         if not np.all(np.isfinite(found)):
             raise lost(f"scipy.special.{name}", "it is not finite here, so it has no derivative")
         if solved < len(given) and np.any((found == 0) | (np.abs(found) >= 1e99)):
             raise lost(f"scipy.special.{name}", "it is at the bound of SciPy's search, so it has no derivative")
         start = value = as_tensors(np.array(found))
-        with np.errstate(divide="ignore", invalid="ignore"):  # where the slope is 0; it is refused below
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the slope is 0; refused below
             for _ in range(STEPS):
                 arguments = [*given[:solved], value, *given[solved:]]
                 value = value - (function(*arguments) - probability) / _slope(function, arguments, solved)
@@ -135,7 +135,7 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
 
 
 def _slope(function: Callable[..., Any], arguments: list[Any], place: int) -> Any:
-    """Return the derivative of a function of several numbers with respect to one of them, element by element."""
+    """Return the elementwise derivative of a function of several numbers with respect to one of them."""
 
     def summed(x: Any) -> Any:
         return function(*arguments[:place], x, *arguments[place + 1 :]).sum()

@@ -1,4 +1,4 @@
-"""Functions of `scipy.special` that are written with others: angles in degrees, losses, powers, zeta functions."""
+"""Functions of `scipy.special` composed of others: angles in degrees, losses, powers, zeta functions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def cbrt(x: Any) -> Any:
 
 @made
 def exp2(x: Any) -> Any:
-    """Return 2 to the power of each value."""
+    """Return 2 raised to each value."""
     return np.exp2(x)
 
 
 @made
 def exp10(x: Any) -> Any:
-    """Return the power of 10."""
+    """Return 10 raised to each value."""
     return 10.0 ** numbers(x)
 
 
@@ -54,7 +54,7 @@ def cosm1(x: Any) -> Any:
 
 
 def _degrees(x: Any) -> Any:
-    """Convert an angle from degrees to radians, without whole turns."""
+    """Convert an angle from degrees to radians, modulo whole turns."""
     x = numbers(x) * 1.0
     return (x - 360.0 * np.round(plain_values(x) / 360.0)) * DEGREE
 
@@ -85,7 +85,7 @@ def cotdg(x: Any) -> Any:
 
 @made
 def radian(d: Any, m: Any, s: Any) -> Any:
-    """Return an angle of degrees, minutes and seconds in radians."""
+    """Convert an angle from degrees, minutes and seconds to radians."""
     return (numbers(d) + numbers(m) / 60.0 + numbers(s) / 3600.0) * DEGREE
 
 
@@ -98,7 +98,7 @@ def kl_div(x: Any, y: Any) -> Any:
 
 @made
 def huber(delta: Any, r: Any) -> Any:
-    """Return the Huber loss: quadratic near 0, and linear beyond `delta`."""
+    """Return the Huber loss, quadratic near 0 and linear beyond `delta`."""
     delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
     away = np.abs(r)
     near = plain_values(away) <= plain_values(delta)
@@ -111,7 +111,7 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
     """Return the pseudo-Huber loss."""
     delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
     share = r / delta
-    # The root less 1, without cancellation.
+    # The square root minus 1, without cancellation.
     found = delta * delta * (share * share / (np.sqrt(1.0 + share * share) + 1.0))
     return np.where(plain_values(delta) < 0, np.inf, found)
 
@@ -133,7 +133,7 @@ def poch(z: Any, m: Any) -> Any:
             found = found * (z + place)
         return found * np.ones(np.shape(orders))
     moderate = np.abs(plain_values(z)) + np.abs(orders) < 150
-    # The reciprocal of the gamma function has slopes where this has poles.
+    # The reciprocal of the gamma function has nonzero slopes at the poles.
     product = scipy.special.gamma(np.where(moderate, z + m, 1.0)) * scipy.special.rgamma(np.where(moderate, z, 1.0))
     if np.all(moderate):
         return product
@@ -143,7 +143,7 @@ def poch(z: Any, m: Any) -> Any:
 
 @made
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
-    """Return the number of ordered choices of `k` of `N` things."""
+    """Return the number of permutations of `N` things taken `k` at a time."""
     plain = np.asarray(plain_values(numbers(N))), np.asarray(plain_values(numbers(k)))
     none = (plain[1] > plain[0]) | (plain[0] < 0) | (plain[1] < 0)
     return np.where(none, 0.0, MADE["poch"](np.where(none, 1.0, numbers(N) - numbers(k) + 1.0), k))
@@ -160,7 +160,7 @@ def powm1(x: Any, y: Any) -> Any:
 
 @made
 def exprel(x: Any) -> Any:
-    """Return (exp(x) - 1) / x, and 1 at 0."""
+    """Return (exp(x) - 1) / x, with the limit 1 at 0."""
     x = numbers(x) * 1.0
     small = np.abs(x) < 0.5
     near, safe = np.where(small, x, 0.0), np.where(small, 1.0, x)
@@ -173,7 +173,7 @@ def exprel(x: Any) -> Any:
 @made
 def boxcox(x: Any, lmbda: Any) -> Any:
     """Return the Box-Cox transform."""
-    with np.errstate(divide="ignore"):  # of 0, whose powers are defined
+    with np.errstate(divide="ignore"):  # at 0, whose powers are defined
         return _box_cox(np.log(numbers(x) * 1.0), numbers(lmbda) * 1.0)
 
 
@@ -185,8 +185,8 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 
 def _box_cox(logarithm: Any, power: Any) -> Any:
-    """Return (exp(power * logarithm) - 1) / power, and its limit where the power is 0."""
-    zero = np.isneginf(plain_values(logarithm)) & (plain_values(power) > 0)  # where the power of 0 is 0
+    """Return (exp(power * logarithm) - 1) / power, and its limit if the power is 0."""
+    zero = np.isneginf(plain_values(logarithm)) & (plain_values(power) > 0)  # the value where the power of 0 is 0
     if not np.any(zero):
         return logarithm * MADE["exprel"](power * logarithm)
     logarithm = np.where(zero, 0.0, logarithm)
@@ -208,7 +208,7 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
 
 
 def logarithm_by_power(y: Any, power: Any) -> Any:
-    """Return log(1 + power * y) / power, and y where the power is 0."""
+    """Return log(1 + power * y) / power, and y if the power is 0."""
     product = power * y
     near = np.abs(plain_values(product)) < 0.02
     small, large = np.where(near, product, 0.0), np.where(near, 1.0, product)
@@ -235,7 +235,7 @@ def owens_t(h: Any, a: Any) -> Any:
     h, a = numbers(h) * 1.0, numbers(a) * 1.0
     far = np.abs(plain_values(a)) > 1.0
     if np.any(far):
-        # T(h, a) = Q(h) / 2 + Q(a h) / 2 - Q(h) Q(a h) - T(a h, 1 / a), for h and a above 0.
+        # T(h, a) = Q(h) / 2 + Q(a h) / 2 - Q(h) Q(a h) - T(a h, 1 / a), for positive h and a.
         size, height = np.where(far, np.abs(a), 2.0), np.abs(h)
         above, beyond = scipy.special.ndtr(-height), scipy.special.ndtr(-size * height)
         outer = 0.5 * (above + beyond) - above * beyond - _owens_near(size * height, 1.0 / size)
@@ -250,13 +250,13 @@ def _owens_near(h: Any, a: Any) -> Any:
     return a * (np.exp(-0.5 * (h * h)[..., None] * rise) / rise * (weights / (4.0 * math.pi))).sum(-1)
 
 
-# Bernoulli numbers of even order over factorials: the corrections of the Euler-Maclaurin formula.
+# Bernoulli numbers of even order divided by factorials: the corrections in the Euler-Maclaurin formula.
 BERNOULLI: Final = [float(b) / math.factorial(2 * k) for k, b in enumerate(scipy.special.bernoulli(24)[::2]) if k]
 
 
 @made
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
-    """Return the zeta function of Riemann or Hurwitz, differentiable in both arguments, for x > 1 and q > 0."""
+    """Return the Riemann or Hurwitz zeta function, differentiable in both arguments, for x > 1 and q > 0."""
     x, q = numbers(x) * 1.0, numbers(1.0 if q is None else q) * 1.0
     if x.dtype.kind == "c" or np.any(plain_values(x) <= 1) or np.any(plain_values(q) <= 0):
         raise lost("scipy.special.zeta", "it has a derivative for real x above 1 and q above 0")
@@ -273,5 +273,5 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
 
 @made
 def zetac(x: Any) -> Any:
-    """Return Riemann's zeta function minus 1."""
+    """Return the Riemann zeta function minus 1."""
     return MADE["zeta"](x, 2.0)

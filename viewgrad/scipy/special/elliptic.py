@@ -1,7 +1,7 @@
-"""Elliptic integrals and functions, by Carlson's symmetric integrals.
+"""Elliptic integrals and functions, computed by Carlson's symmetric integrals.
 
-Doubling brings the arguments of a symmetric integral together, each time four times nearer. So its derivatives converge
-as its values do.
+Each duplication brings the arguments of a symmetric integral four times closer together, so the derivatives converge as
+the values do.
 
 Source: B. C. Carlson, "Numerical computation of real or complex elliptic integrals" (1995).
 """
@@ -25,20 +25,20 @@ DOUBLINGS: Final = 15
 
 
 def _doubled(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the roots after one doubling, and the term added to their squares."""
+    """Return the square roots after one duplication, and the term added to their squares."""
     sum_of_products = x * y + x * z + y * z
     return (*(np.sqrt(root * root + sum_of_products) / 2.0 for root in (x, y, z)), sum_of_products)
 
 
 def _first(x: Any, y: Any, z: Any) -> Any:
-    """Return the integral of the first kind, of the roots of its arguments."""
+    """Return the integral of the first kind, given the square roots of its arguments."""
     for _ in range(DOUBLINGS):
         x, y, z, _ = _doubled(x, y, z)
     return 1.0 / np.sqrt((x * x + y * y + z * z) / 3.0)
 
 
 def _second(x: Any, y: Any, z: Any) -> Any:
-    """Return the integral of the second kind, of the roots of its arguments."""
+    """Return the integral of the second kind, given the square roots of its arguments."""
     total: Any = 0.0
     for step in range(DOUBLINGS):
         last = z
@@ -77,13 +77,13 @@ def elliprd(x: Any, y: Any, z: Any) -> Any:
 def elliprg(x: Any, y: Any, z: Any) -> Any:
     """Return the completely symmetric elliptic integral of the second kind."""
     x, y, z = _roots(x, y, z)
-    # z RF - (x - z) (y - z) RD / 3 + root(x y / z), over 2; the largest for z keeps it exact.
+    # (z RF - (x - z) (y - z) RD / 3 + sqrt(x y / z)) / 2; using the largest argument as z keeps it accurate.
     a, b, c = x * x, y * y, z * z
     return (c * _first(x, y, z) - (a - c) * (b - c) * _second(x, y, z) / 3.0 + x * y / z) / 2.0
 
 
 def _reduced(phi: Any, m: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the half turns in an angle, its sine and cosine without them, and the root of 1 - m sin^2."""
+    """Return the number of half turns in an angle, the sine and cosine without them, and sqrt(1 - m sin^2)."""
     turns = np.round(plain_values(phi) / math.pi)
     rest = phi - turns * math.pi
     sine = np.sin(rest)
@@ -91,7 +91,7 @@ def _reduced(phi: Any, m: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _beyond(m: Any) -> Any:
-    """Return NaN where the parameter is greater than 1, as in SciPy, and 0 elsewhere."""
+    """Return NaN if the parameter is greater than 1, as in SciPy, and 0 otherwise."""
     return np.where(plain_values(m) > 1, np.nan, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Bessel's functions, Airy's, hypergeometric functions and integrals: of one variable, with plain parameters."""
+"""Bessel, Airy and hypergeometric functions and integrals of one variable, with parameters that have no history."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
-# Functions whose derivatives with respect to their parameters are differences of the eighth order.
+# Functions whose derivatives with respect to their parameters are eighth-order differences.
 ANALYTIC: Final = frozenset({
     "jv", "yv", "iv", "ive", "kv", "kve", "hankel1", "hankel2", "hankel1e", "hankel2e", "struve", "modstruve", "hyp0f1",
     "hyp1f1", "hyperu",
 })  # fmt: skip
-BY_NUMBERS: Final = frozenset({"expn", "lambertw"})  # whose derivatives depend on which numbers the parameters are
+# functions whose derivatives depend on the values of the parameters
+BY_NUMBERS: Final = frozenset({"expn", "lambertw"})
 
 
 def family(name: str, x: Any, *parameters: Any) -> Any:
-    """Return a function of one variable with a history, and of parameters that have none."""
+    """Return a function of one variable with a history, and of parameters without history."""
     x = numbers(x) * 1.0
     if carries_history(parameters):
         if name not in ANALYTIC:
@@ -46,7 +47,7 @@ def family(name: str, x: Any, *parameters: Any) -> Any:
 
 
 def _by_numbers(function: Callable[..., Any], x: Any, *parameters: Any) -> Any:
-    """Return a function of numbers besides its variable for arrays of these: once for each of their combinations."""
+    """Extend a function with scalar parameters to arrays of parameters, with one call for each combination."""
     shape = np.broadcast_shapes(x.shape, *(each.shape for each in parameters))
     rows = np.stack([np.broadcast_to(each, shape).reshape(-1) for each in parameters], 1)
     kinds, which = np.unique(rows, axis=0, return_inverse=True)
@@ -102,7 +103,7 @@ for _name, _count in {"airy": 4, "fresnel": 2, "sici": 2, "shichi": 2, "itj0y0":
 
 @made
 def airye(z: Any) -> Any:
-    """Return Airy's functions and their derivatives, scaled by exponentials; of real numbers."""
+    """Return the exponentially scaled Airy functions and their derivatives, for real arguments."""
     if numbers(z).dtype.kind == "c":
         raise lost("scipy.special.airye", "for complex numbers it is not holomorphic; use airy")
     return tuple(family("airye", z, which) for which in range(4))
@@ -135,20 +136,20 @@ _register_scaled("yve", "yv")
 
 @made
 def kelvin(x: Any) -> Any:
-    """Return Kelvin's functions and their derivatives, as complex numbers."""
+    """Return the Kelvin functions and their derivatives as complex numbers."""
     pairs = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
     return tuple(family(real, x) + 1j * family(imaginary, x) for real, imaginary in pairs)
 
 
 @made
 def k0e(x: Any) -> Any:
-    """Return the function `k0`, scaled by exp(x)."""
+    """Return `k0` scaled by exp(x)."""
     return family("kve", x, 0)
 
 
 @made
 def k1e(x: Any) -> Any:
-    """Return the function `k1`, scaled by exp(x)."""
+    """Return `k1` scaled by exp(x)."""
     return family("kve", x, 1)
 
 
@@ -160,7 +161,7 @@ def wofz(z: Any) -> Any:
 
 @made
 def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
-    """Return the density of the sum of a normal and a Cauchy variable."""
+    """Return the density of the sum of a normal and a Cauchy random variable."""
     x, sigma, gamma = (numbers(each) * 1.0 for each in (x, sigma, gamma))
     if np.any(plain_values(sigma) == 0):
         raise lost("scipy.special.voigt_profile", "sigma must not be 0: that is scipy.stats.cauchy.pdf")
@@ -170,7 +171,7 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
 
 @made
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
-    """Return Lambert's function: the w with `w * exp(w) == z`."""
+    """Return the Lambert W function, which satisfies `w * exp(w) == z`."""
     return family("lambertw", numbers(z).astype(complex), k, tol)
 
 
@@ -201,7 +202,7 @@ def hyperu(a: Any, b: Any, x: Any) -> Any:
 
 @made
 def loggamma(z: Any) -> Any:
-    """Return the logarithm of the gamma function; of complex numbers with first derivatives."""
+    """Return the logarithm of the gamma function; for complex arguments, with first derivatives only."""
     return family("loggamma", z)
 
 
@@ -219,7 +220,7 @@ def agm(a: Any, b: Any) -> Any:
 
 
 def mean_of_means(a: Any, b: Any) -> Any:
-    """Return the common limit of arithmetic and geometric means, in which derivatives converge as fast as values."""
+    """Return the arithmetic-geometric mean; its derivatives converge as fast as the values."""
     sign = np.where((plain_values(a) < 0) & (plain_values(b) < 0), -1.0, 1.0)
     a, b = a * sign, b * sign
     for _ in range(12):
@@ -227,11 +228,11 @@ def mean_of_means(a: Any, b: Any) -> Any:
     return a * sign
 
 
-# -- derivatives of Bessel functions, and spherical ones ---------------------------------------------------------------
+# -- derivatives of Bessel functions, and spherical Bessel functions ---------------------------------------------------
 
 
 def _derivative_of(name: str, plain: str, signs: tuple[float, float]) -> None:
-    """Define the n-th derivative of a Bessel function, as sums over neighbouring orders."""
+    """Define the n-th derivative of a Bessel function as a sum over neighbouring orders."""
 
     def derivative(v: Any, z: Any, n: int = 1) -> Any:
         total: Any = 0.0
@@ -255,7 +256,7 @@ for _name, _plain, _signs in (("jvp", "jv", (1.0, -1.0)), ("yvp", "yv", (1.0, -1
 
 
 def _series(n: int, x: Any, sign: float) -> Any:
-    """Return the power series of a spherical Bessel function of the first kind, accurate near 0."""
+    """Return the power series of a spherical Bessel function of the first kind, which is accurate near 0."""
     square, total = x * x * (sign / 2.0), 1.0
     for k in range(12, 0, -1):
         total = 1.0 + square * total / (k * (2 * n + 2 * k + 1))
@@ -287,7 +288,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
             for order in np.unique(orders):
                 total = np.where(wanted == order, spherical(order, places, derivative), total)
             return total
-        order = int(orders)  # SciPy truncates it, too
+        order = int(orders)  # SciPy truncates it too
         if not derivative:
             return alone(order, z)
         if order == 0:

@@ -16,15 +16,15 @@ from ..wrap import maker, numbers
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
 TERMS: Final = 20_000
-AGREEMENT: Final = 1e-8  # to which the series must have SciPy's value
+AGREEMENT: Final = 1e-8  # the relative accuracy to which the series must agree with SciPy
 
 
 @made
 def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """Return the hypergeometric function; gradients flow to the parameters as well where its series converges (z < 1).
+    """Return the hypergeometric function; gradients also flow to the parameters where its series converges (z < 1).
 
-    With respect to the parameters it is differentiated as its power series, after Pfaff's transformation if z < 0. The
-    series must have SciPy's value to a relative error of 1e-8, which is an error otherwise.
+    Derivatives with respect to the parameters are those of the power series, after Pfaff's transformation if z < 0. It
+    is an error if the series does not agree with SciPy's value to a relative accuracy of 1e-8.
 
     Source: DLMF, 15.2.1 and 15.8.1.
     """
@@ -54,17 +54,17 @@ def _series(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 
 def _count(a: Any, b: Any, c: Any, z: Any) -> int:
-    """Return the number of terms that the values and their derivatives need.
+    """Return the number of terms needed for the values and their derivatives.
 
-    Where a factor a + n is 0 or nearly so, the terms vanish from there on, but not their derivatives, in which it is
-    missing: it counts as 1 in the bound on both.
+    If a factor a + n is 0, or nearly, all further terms vanish, but their derivatives, which lack the factor, do not.
+    The factor counts as 1 in the bound on both.
     """
     bound, peak = np.ones(z.shape), np.ones(z.shape)
     for n in range(TERMS):
         upper = np.maximum(np.abs(a + n), 1.0) * np.maximum(np.abs(b + n), 1.0)
         bound = bound * np.abs(upper / ((c + n) * (1 + n)) * z)
         peak = np.maximum(peak, bound)
-        # The derivatives of a term are larger than it by a factor that grows like the logarithm of n.
+        # The derivative of a term exceeds it by a factor that grows like the logarithm of n.
         if n > 8 and (bound * (1 + np.log1p(n)) ** 2 <= 1e-18 * peak * (1 - np.abs(z))).all():
             return n + 8
     raise lost("scipy.special.hyp2f1", f"its series has not converged after {TERMS} terms")

@@ -1,4 +1,4 @@
-"""The incomplete gamma and beta functions, and Student's distribution function."""
+"""The incomplete gamma and beta functions, and Student's t distribution function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ made: Final = maker(scipy.special, MADE)
 
 
 def _incomplete_gamma(name: str, upper: bool) -> None:
-    """Define an incomplete gamma function of tensors, by the simpler row if its order has no history."""
+    """Define an incomplete gamma function of tensors, using the simpler operator if the order has no history."""
     scipys, row = getattr(scipy.special, name), OPERATORS["_incomplete_gamma"].function
 
     def incomplete(a: Any, x: Any, **options: Any) -> Any:
@@ -35,24 +35,24 @@ def _incomplete_gamma(name: str, upper: bool) -> None:
     made(incomplete)
 
 
-# Derivatives with respect to parameters are integrals, which are computed for parameters above this one. For others,
-# almost all of such an integral comes from the neighbourhood of an end.
+# Derivatives with respect to parameters are integrals, computed for parameters above this one. For smaller parameters,
+# almost all of the integral comes from the neighbourhood of an end.
 SMALL: Final = 0.5
 
 
 def _shift_of(parameter: Any) -> Any:
-    """Return 1 for parameters that are small, and 0 for others; None if all are others."""
+    """Return 1 for small parameters and 0 for others, or None if none are small."""
     small = parameter < SMALL
     return None if observed() is None and not plain_values(small).any() else np.where(small, 1.0, 0.0)
 
 
 def _term(kept: Any, x: Any, logarithm: Callable[[Any], Any]) -> Any:
-    """Return the exponential of a function where it is kept, and 0 elsewhere."""
+    """Return the exponential of a function where a mask is set, and 0 elsewhere."""
     return np.where(kept, np.exp(logarithm(np.where(kept, x, 0.5))), 0.0)
 
 
 def _gamma_of_any_order(row: Callable[..., Any], a: Any, x: Any, upper: bool) -> Any:
-    """Return an incomplete gamma function, by that of the next order if the order is small.
+    """Return an incomplete gamma function, using the next order if the order is small.
 
     Source: DLMF, 8.8.5 and 8.8.6.
     """
@@ -65,7 +65,7 @@ def _gamma_of_any_order(row: Callable[..., Any], a: Any, x: Any, upper: bool) ->
 
 
 def _beta_of_any_parameters(row: Callable[..., Any], a: Any, b: Any, x: Any) -> Any:
-    """Return the incomplete beta function, by that of larger parameters if they are small.
+    """Return the incomplete beta function, using larger parameters if they are small.
 
     Source: DLMF, 8.17.20 and 8.17.21.
     """
@@ -82,7 +82,7 @@ def _beta_of_any_parameters(row: Callable[..., Any], a: Any, b: Any, x: Any) -> 
 
 
 def _of_value(found: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Return a result with a function's value, which has no cancellation, and its own history."""
+    """Return a result with the value of a function without cancellation, and its own history."""
     if observed() is not None:
         return found
     with np.errstate(invalid="ignore"):
@@ -95,7 +95,7 @@ _incomplete_gamma("gammaincc", True)
 
 @made
 def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
-    """Return the regularised incomplete beta function, differentiable in its parameters and the end of the integral."""
+    """Return the regularized incomplete beta function, differentiable in its parameters and the end of the integral."""
     if not carries_history((a, b)):
         return as_tensors(scipy.special.betainc(plain_values(a), plain_values(b), x, **options))
     row = OPERATORS["_incomplete_beta"].function
@@ -104,7 +104,7 @@ def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
 
 @made
 def stdtr(df: Any, t: Any, **options: Any) -> Any:
-    """Return Student's distribution function, differentiable with respect to the degrees of freedom and the value."""
+    """Return Student's t distribution function, differentiable in the degrees of freedom and the value."""
     if not carries_history(df):
         return as_tensors(scipy.special.stdtr(plain_values(df), t, **options))
     df, t = numbers(df) * 1.0, numbers(t) * 1.0

@@ -1,4 +1,4 @@
-"""Noncentral distribution functions: mixtures of central ones, with weights of a Poisson distribution.
+"""Noncentral distribution functions, as mixtures of central ones with Poisson weights.
 
 Source: N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate Distributions" 2 (1995), chapters 29 to 31.
 """
@@ -23,7 +23,7 @@ lower, upper, beta, student = (INCOMPLETE[name] for name in ("gammainc", "gammai
 
 
 def terms_of_mixture(name: str, *sizes: Any) -> Any:
-    """Return the numbers of the terms of a mixture that matter, for weights with at most this mean."""
+    """Return the indices of the significant terms of a mixture, for weights with at most this mean."""
     greatest = max(float(np.max(plain_values(size), initial=0.0)) for size in sizes)
     count = greatest + 10 * math.sqrt(greatest) + 20
     if not count < MOST_TERMS:
@@ -32,12 +32,12 @@ def terms_of_mixture(name: str, *sizes: Any) -> Any:
 
 
 def log_weights(half: Any, j: Any) -> Any:
-    """Return the logarithms of the probabilities of Poisson's distribution."""
+    """Return the logarithms of Poisson probabilities."""
     return scipy.special.xlogy(j, half[..., None]) - half[..., None] - scipy.special.gammaln(j + 1.0)
 
 
 def chi_squared_terms(z: Any, df: Any, nc: Any) -> tuple[Any, Any, Any]:
-    """Return the logarithms of the weights, half of the degrees of freedom in each term, and half of the value."""
+    """Return the log-weights, half the degrees of freedom of each term, and half the value."""
     half = nc / 2 + 0.0 * z + 0.0 * df
     j = terms_of_mixture("scipy.stats.ncx2", plain_values(half) + np.sqrt(plain_values(half * z) / 2))
     return log_weights(half, j), df[..., None] / 2 + j, (z / 2)[..., None]
@@ -56,7 +56,7 @@ def chi_squared_above(z: Any, df: Any, nc: Any) -> Any:
 
 
 def f_terms(z: Any, n: Any, m: Any, nc: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Return the logarithms of the weights, and for each term the parameters of a beta distribution with its value."""
+    """Return the log-weights, and for each term the parameters of a beta distribution and its argument."""
     half = nc / 2 + 0.0 * (z + n + m)
     j = terms_of_mixture("scipy.stats.ncf", plain_values(half))
     ratio = (n * z / m)[..., None]
@@ -76,19 +76,19 @@ def f_above(z: Any, n: Any, m: Any, nc: Any) -> Any:
 
 
 def student_numbers(nc: Any) -> Any:
-    """Return the numbers of the terms of the noncentral Student's distribution."""
+    """Return the indices of the terms of the noncentral Student's t distribution."""
     return terms_of_mixture("scipy.stats.nct", 2 * plain_values(nc) ** 2)
 
 
 def student_below(t: Any, df: Any, nc: Any) -> Any:
-    """Return the noncentral Student's distribution function."""
+    """Return the noncentral Student's t distribution function."""
     n = student_numbers(nc)[1:]
     side = np.where(plain_values(t) < 0, -1.0, 1.0)
     t, nc = t * side, nc * side
     share = (t * t / (t * t + df))[..., None]
     powers = (nc / math.sqrt(2))[..., None] ** n * np.exp(-scipy.special.gammaln(n / 2 + 1))
     ends = beta((n + 1) / 2 + 0.0 * share, df[..., None] / 2 + 0.0 * (share + n), share + 0.0 * n)
-    # The term of number 0 is Student's own distribution function, which has a slope at 0.
+    # Term 0 is the central distribution function, which has a slope at 0.
     rest = (powers * ends).sum(-1) + (2 * student(df, t) - 1)
     below = scipy.special.ndtr(-nc) + np.exp(-nc * nc / 2) * rest / 2
     return np.where(side < 0, 1 - below, below)
@@ -107,13 +107,13 @@ def _inside(valid: Any, low: float, function: Any, x: Any, *parameters: Any) -> 
 
 @made
 def chndtr(x: Any, df: Any, nc: Any) -> Any:
-    """Return the noncentral chi-squared distribution function, differentiable with respect to all arguments."""
+    """Return the noncentral chi-squared distribution function, differentiable in all arguments."""
     return _inside(lambda x, df, nc: (x >= 0) & (df > 0) & (nc >= 0), 0.0, chi_squared_below, x, df, nc)
 
 
 @made
 def ncfdtr(dfn: Any, dfd: Any, nc: Any, f: Any) -> Any:
-    """Return the noncentral F distribution function, differentiable with respect to all arguments."""
+    """Return the noncentral F distribution function, differentiable in all arguments."""
     return _inside(
         lambda f, dfn, dfd, nc: (f >= 0) & (dfn > 0) & (dfd > 0) & (nc >= 0), 0.0, f_below, f, dfn, dfd, nc
     )
@@ -121,5 +121,5 @@ def ncfdtr(dfn: Any, dfd: Any, nc: Any, f: Any) -> Any:
 
 @made
 def nctdtr(df: Any, nc: Any, t: Any) -> Any:
-    """Return the noncentral Student's distribution function, differentiable with respect to all arguments."""
+    """Return the noncentral Student's t distribution function, differentiable in all arguments."""
     return _inside(lambda t, df, nc: (df > 0) & ~np.isnan(t), -np.inf, student_below, t, df, nc)

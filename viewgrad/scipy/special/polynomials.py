@@ -1,4 +1,4 @@
-"""Orthogonal polynomials and functions of Legendre, by recurrences or, of any degree, hypergeometric series."""
+"""Orthogonal polynomials and Legendre functions, by recurrences or, for real degrees, by hypergeometric series."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .hypergeometric import MADE as HYPERGEOMETRIC_MADE
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
-# By name: the polynomial of degree 1, and the next one of a degree n, the place, and the last two; with parameters.
+# For each name, the polynomial of degree 1, and the recurrence from the degree n, the point, the last two and
+# parameters.
 Step = Callable[..., Any]
 
 
@@ -45,7 +46,7 @@ FAMILIES: Final[dict[str, tuple[Step, Step]]] = {
     "jacobi": (lambda x, a, b: (a + 1) + (a + b + 2) * (x - 1) / 2, _jacobi),
 }  # fmt: skip
 _hyp2f1: Final = HYPERGEOMETRIC_MADE["hyp2f1"]
-# By name: the function of any real degree n, at (1 - x) / 2, with parameters. Source: DLMF, 18.5.7 to 18.5.11.
+# For each name, the function of any real degree n at (1 - x) / 2, with parameters. Source: DLMF, 18.5.7 to 18.5.11.
 HYPERGEOMETRIC: Final[dict[str, Step]] = {
     "legendre": lambda n, z: _hyp2f1(-n, n + 1.0, 1.0, z),
     "chebyt": lambda n, z: _hyp2f1(-n, n, 0.5, z),
@@ -59,7 +60,7 @@ HYPERGEOMETRIC: Final[dict[str, Step]] = {
         * _hyp2f1(-n, n + a + b + 1.0, a + 1.0, z)
     ),
 }  # fmt: skip
-# By name: the polynomial that it is, and the place at which.
+# For each name, the polynomial to use, and the point at which to evaluate it.
 MOVED: Final[dict[str, tuple[str, Step]]] = {
     "sh_legendre": ("legendre", lambda x: 2 * x - 1),
     "sh_chebyt": ("chebyt", lambda x: 2 * x - 1),
@@ -85,7 +86,7 @@ def polynomial(name: str, degree: int, x: Any, *parameters: Any) -> Any:
 
 
 def _at(name: str, n: Any, x: Any, parameters: list[Any]) -> Any:
-    """Return functions of the degrees that are given, which may be an array: polynomials for whole numbers."""
+    """Return functions of given degrees, which may be an array; integer degrees yield polynomials."""
     depends = carries_history(n)
     degrees = np.asarray(plain_values(numbers(n)))
     if depends or np.any(degrees != np.round(degrees)):
@@ -120,7 +121,7 @@ for _name in (*FAMILIES, *MOVED):
 
 @made
 def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
-    """Return Jacobi's polynomials on the interval from 0 to 1."""
+    """Return the shifted Jacobi polynomial, on the interval from 0 to 1."""
     p, q, x = (numbers(each) * 1.0 for each in (p, q, x))
     n = int(plain_values(numbers(n)))
     if carries_history(p):
@@ -129,16 +130,16 @@ def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
     return polynomial("jacobi", n, 2.0 * x - 1.0, p - q, q - 1.0) / scale
 
 
-# -- functions of Legendre ---------------------------------------------------------------------------------------------
+# -- Legendre functions ------------------------------------------------------------------------------------------------
 
 
 def associated(degree: int, order: int, x: Any, rooted: Callable[[int], Any]) -> Any:
-    """Return an associated function of Legendre with the sign (-1)^order.
+    """Return an associated Legendre function with the sign (-1)^order.
 
     Arguments:
-        degree, order: whole numbers.
-        x: the places.
-        rooted: returns a power of root(1 - x^2).
+        degree, order: integers.
+        x: the evaluation points.
+        rooted: a function that returns a power of sqrt(1 - x^2).
     """
     size = abs(order)
     if size > degree:
@@ -154,7 +155,9 @@ def associated(degree: int, order: int, x: Any, rooted: Callable[[int], Any]) ->
 
 
 def _rooted(x: Any) -> Callable[[int], Any]:
-    """Return a function for powers of root(1 - x^2), whose derivatives are finite at the ends if the power's are."""
+    """Return a function for powers of sqrt(1 - x^2), whose derivatives are finite at the ends if those of the power
+    are.
+    """
     square = 1.0 - x * x
     return lambda power: square ** (power // 2) if power % 2 == 0 else square ** (power / 2)
 
@@ -167,7 +170,7 @@ def _one(name: str, value: Any) -> int:
 
 @made
 def lpmv(m: Any, v: Any, x: Any) -> Any:
-    """Return the associated function of Legendre of whole order and degree."""
+    """Return the associated Legendre function of integer order and degree."""
     x = numbers(x) * 1.0
     degree = _one("lpmv", v)
     if degree != float(plain_values(v)) or degree < 0:
@@ -177,7 +180,7 @@ def lpmv(m: Any, v: Any, x: Any) -> Any:
 
 @made
 def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
-    """Return Legendre's polynomial."""
+    """Return the Legendre polynomial."""
     if diff_n:
         raise lost("scipy.special.legendre_p", "take its derivatives by viewgrad instead of diff_n")
     return polynomial("legendre", _one("legendre_p", n), numbers(z) * 1.0)[None]
@@ -185,7 +188,7 @@ def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
 
 @made
 def legendre_p_all(n: Any, z: Any, *, diff_n: int = 0) -> Any:
-    """Return Legendre's polynomials of all degrees up to `n`."""
+    """Return the Legendre polynomials of all degrees up to `n`."""
     return np.stack([legendre_p(degree, z, diff_n=diff_n) for degree in range(_one("legendre_p_all", n) + 1)], 1)
 
 
@@ -193,7 +196,7 @@ def legendre_p_all(n: Any, z: Any, *, diff_n: int = 0) -> Any:
 def assoc_legendre_p_all(
     n: Any, m: Any, z: Any, *, branch_cut: Any = 2, norm: bool = False, diff_n: int = 0
 ) -> Any:
-    """Return the associated functions of Legendre of real places, of all degrees and orders up to `n` and `m`."""
+    """Return the associated Legendre functions at real points, for all degrees and orders up to `n` and `m`."""
     if norm or diff_n or np.any(plain_values(branch_cut) != 2):
         raise lost("scipy.special.assoc_legendre_p_all", "omit norm, diff_n and branch_cut for tensors with a history")
     degree, order, x = _one("assoc_legendre_p_all", n), abs(_one("assoc_legendre_p_all", m)), numbers(z) * 1.0
@@ -204,7 +207,7 @@ def assoc_legendre_p_all(
 
 @made
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
-    """Return the spherical harmonic, of the polar angle and the azimuth."""
+    """Return the spherical harmonic as a function of the polar angle and the azimuth."""
     if diff_n:
         raise lost("scipy.special.sph_harm_y", "take its derivatives by viewgrad instead of diff_n")
     degree, order = _one("sph_harm_y", n), _one("sph_harm_y", m)
@@ -216,7 +219,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
 
 
 def sph_harm(m: Any, n: Any, theta: Any, phi: Any) -> Any:
-    """Return the spherical harmonic, of the azimuth and the polar angle: an old name."""
+    """Return the spherical harmonic as a function of the azimuth and the polar angle; a legacy name."""
     return MADE["sph_harm_y"](n, m, phi, theta)
 
 
@@ -228,7 +231,7 @@ if hasattr(scipy.special, "sph_harm"):
 
 
 def _as_object(name: str) -> None:
-    """Define the counterpart of a function that returns a polynomial of a family as an object."""
+    """Define the counterpart of a function that returns a polynomial as an object."""
     scipys, evaluate = getattr(scipy.special, name), MADE[f"eval_{name}"]
 
     @functools.wraps(scipys, updated=())

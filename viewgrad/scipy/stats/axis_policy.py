@@ -1,4 +1,4 @@
-"""The options `axis`, `keepdims` and `nan_policy` of statistics of samples, with SciPy's meaning."""
+"""The options `axis`, `keepdims` and `nan_policy` of sample statistics, with SciPy's meaning."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Outcome(tuple[Any, ...]):
     """A named result that can be unpacked, with further attributes that are not unpacked.
 
     Arguments:
-        named: the results that are unpacked.
-        more: the others.
+        named: the unpacked results, by name.
+        more: the further attributes.
     """
 
     def __new__(cls, named: dict[str, Any], more: dict[str, Any] | None = None) -> Outcome:
-        """Keep the results in both forms."""
+        """Store the results in both forms."""
         self = super().__new__(cls, tuple(named.values()))
         self.__dict__.update(named, **(more or {}))
         return self
@@ -40,7 +40,7 @@ class Outcome(tuple[Any, ...]):
 
 
 def _last(sample: Any, axis: Any) -> Any:
-    """Return a sample with the dimensions that are reduced as one, which comes last."""
+    """Return a sample with the reduced dimensions combined into one, which comes last."""
     sample = floating(sample)
     if axis is None:
         return sample.reshape(-1)
@@ -52,7 +52,7 @@ def _last(sample: Any, axis: Any) -> Any:
 
 
 def _kept(result: Any, axis: Any, ndim: int) -> Any:
-    """Return a result with the dimensions that were reduced, of length 1."""
+    """Return a result with the reduced dimensions kept with length 1."""
     if isinstance(result, Outcome):
         names = list(result.__dict__)
         values = {name: _kept(result.__dict__[name], axis, ndim) for name in names}
@@ -65,11 +65,11 @@ def _kept(result: Any, axis: Any, ndim: int) -> Any:
 
 
 def statistic(count: int, *, by_value: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for statistics of one or more samples, which are reduced along their last dimension.
+    """Return a decorator for statistics of one or more samples, which reduce the last dimension.
 
     Arguments:
         count: the number of samples; 0 for any number.
-        by_value: whether SciPy's errors, or its NaN, depend on the values of samples that are finite and not equal.
+        by_value: whether SciPy's errors or NaN results depend on the values even if they are finite and distinct.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ def statistic(count: int, *, by_value: bool = False) -> Callable[[Callable[..., 
             form = None if by_value or not is_comparable else form_of((name, args, kwargs))
             if accepted.has(form) and all(has_ordinary_values(plain_values(each)) for each in samples):
                 result = compute()
-                if _is_finite(result):  # otherwise SciPy's may be NaN
+                if _is_finite(result):  # otherwise SciPy may return NaN
                     return result
             expected = scipys_result(scipys, args, kwargs) if is_comparable else None
             if _is_finite(expected):
@@ -114,7 +114,7 @@ def statistic(count: int, *, by_value: bool = False) -> Callable[[Callable[..., 
             except (ArithmeticError, LookupError, ValueError):
                 first = expected[0] if isinstance(expected, tuple) else expected
                 if is_comparable and np.isnan(plain_values(first)).all():
-                    return expected  # there are too few values
+                    return expected  # too few values
                 raise
             return _with_missing(result, expected) if is_comparable else result
 
@@ -132,7 +132,7 @@ def _is_finite(result: Any) -> bool:
 
 
 def _check_samples(name: str, samples: list[Any], policy: str) -> None:
-    """Raise an error for samples of tensors that SciPy would broadcast, or whose NaN it would leave out."""
+    """Raise an error for tensors that SciPy would broadcast, or whose NaN it would omit."""
     if len({each.ndim for each in samples}) > 1:
         raise lost(f"scipy.stats.{name}", "samples of tensors must have the same number of dimensions")
     if policy != "propagate" and any(np.isnan(plain_values(each)).any() for each in samples):
@@ -146,7 +146,7 @@ def _check_default(name: str, option: str, value: Any, default: Any) -> None:
 
 
 def _with_missing(result: Any, expected: Any) -> Any:
-    """Return a result with NaN where SciPy's has it, as for too few values."""
+    """Return a result with NaN where SciPy returns NaN, as for too few values."""
     if isinstance(result, Outcome):
         names = list(result.__dict__)
         values = {name: _with_missing(result.__dict__[name], getattr(expected, name, None)) for name in names}

@@ -1,4 +1,4 @@
-"""Distributions of one variable that have densities."""
+"""Continuous univariate distributions."""
 
 from __future__ import annotations
 

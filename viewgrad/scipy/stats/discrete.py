@@ -1,4 +1,4 @@
-"""Distributions of whole numbers."""
+"""Discrete univariate distributions on the integers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _choices(n: Any, k: Any) -> Any:
 
 
 def _scaled_bessel(k: Any, z: Any) -> Any:
-    """Return the modified Bessel function of order |k|, scaled by exp(-z), for each order separately."""
+    """Return the modified Bessel function of order |k| scaled by exp(-z), for each order separately."""
     orders = np.abs(k)
     found: Any = 0.0
     for order in np.unique(orders):

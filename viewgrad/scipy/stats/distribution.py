@@ -1,4 +1,4 @@
-"""Distributions of one variable: densities and distribution functions by their formulas."""
+"""Univariate distributions: densities and distribution functions by formulas."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..implicit_diff import STEPS
 from ..wrap import double_copy, numbers
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
-# The location and scale of the standard form, which stand for parameters that are not given: no operation uses them.
+# The location and scale of the standard form, used for omitted parameters; no operation uses them.
 STANDARD_LOC: Final = 0.0
 STANDARD_SCALE: Final = 1.0
 Formula = Callable[..., Any]
-# Methods of SciPy's distributions in the standard form, which programs call for their speed.
+# Methods of SciPy's distributions in standard form, which programs call for speed.
 STANDARD: Final = frozenset(
     {"_pdf", "_logpdf", "_pmf", "_logpmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf", "_entropy"}
 )
@@ -31,7 +31,7 @@ OF_VALUES: Final = frozenset({"pdf", "logpdf", "cdf", "logcdf"})
 
 
 class NamedDistribution:
-    """A SciPy distribution, which is pickled by its name, and whose other methods are SciPy's own."""
+    """A SciPy distribution that is pickled by name, and whose other methods are SciPy's own."""
 
     name: str
     scipy: Any
@@ -52,13 +52,13 @@ class Distribution(NamedDistribution):
 
     Arguments:
         name: SciPy's name.
-        shapes: the names of its parameters besides location and scale.
+        shapes: the names of the parameters besides location and scale.
         log_density: the log-density of the standard form, as a function of the value and the parameters.
         support: the ends of the standard form's support, as a function of the parameters.
         formulas: further functions of the standard form, by name: cdf, sf, logcdf, logsf, ppf, isf.
         moments: the mean and variance of the standard form, as functions of the parameters.
         entropy: the entropy of the standard form, as a function of the parameters.
-        discrete: whether its values are integers, so that it has no scale and the density is called `pmf`.
+        discrete: whether the values are integers, so that there is no scale and the density is called `pmf`.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class Distribution(NamedDistribution):
         return shapes, _given(given, "loc", STANDARD_LOC), _given(given, "scale", STANDARD_SCALE)
 
     def _valid(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
-        """Return where parameters define a distribution, and the parameters: those of another distribution elsewhere.
+        """Return where the parameters define a distribution, and the parameters with valid values elsewhere.
 
-        SciPy's results are NaN elsewhere. Gradients of the other elements must not be.
+        Elsewhere SciPy's results are NaN, but the gradients of the other elements must not be.
         """
         shapes, loc, scale = self._parameters(args, kwargs)
         plain = plain_values(shapes)
@@ -103,7 +103,7 @@ class Distribution(NamedDistribution):
         return valid, shapes, np.where(valid, loc, 0.0), np.where(valid, scale, 1.0)
 
     def _has_shapes_and_loc(self, shapes: list[Any], loc: Any) -> Any:
-        """Return where the parameters besides the scale define a distribution."""
+        """Return where the parameters other than the scale define a distribution."""
         valid = np.asarray(self.scipy._argcheck(*plain_values(shapes)), bool) if shapes else np.True_
         return valid if loc is STANDARD_LOC else valid & ~np.isnan(plain_values(loc))
 
@@ -131,7 +131,7 @@ class Distribution(NamedDistribution):
         return found if scale is STANDARD_SCALE else found - np.log(scale)
 
     def _standard_log(self, z: Any, shapes: list[Any]) -> Any:
-        """Return the logarithm of the density of the standard form."""
+        """Return the log-density of the standard form."""
         if self._is_interior(z):
             return self._log_density(z, *shapes)
         low, high = self._support(*shapes)
@@ -145,16 +145,16 @@ class Distribution(NamedDistribution):
         elif observed() is None:
             ends = (place == low) | (place == high)
             if ends.any():
-                # SciPy returns limits where the formulas are undefined.
+                # SciPy returns limits at points where the formulas are undefined.
                 outer = np.asarray(self.scipy.logpdf(place, *plain_values(shapes)))
                 inside = inside & ~(ends & ~np.isfinite(outer))
         if observed() is None and inside.all():
             return self._log_density(z, *shapes)
-        # If there is no density, neither the formula nor its gradient may be computed.
+        # Where there is no density, neither the formula nor its gradient may be computed.
         return np.where(inside, self._log_density(np.where(inside, z, self._middle(low, high)), *shapes), outer)
 
     def _is_interior(self, z: Any) -> bool:
-        """Return whether the support is all numbers, and these are not its ends, which are infinite."""
+        """Return whether the support is the whole real line and the values are finite."""
         is_unbounded = self._support is everywhere and not self.discrete
         return is_unbounded and (observed() is not None or not np.isinf(plain_values(z)).any())
 
@@ -203,7 +203,7 @@ class Distribution(NamedDistribution):
         return self._evaluate(method, lambda z, shapes, scale: self._within(method, z, shapes), x, args, kwargs)
 
     def _within(self, method: str, z: Any, shapes: list[Any]) -> Any:
-        """Return a distribution function of the standard form, which is constant outside of the support."""
+        """Return a distribution function of the standard form, extended by constants outside the support."""
         if method.startswith("log") and method not in self._formulas:
             return np.log(self._within(method[3:], z, shapes))
         formula = self._formulas.get(method)
@@ -255,7 +255,7 @@ class Distribution(NamedDistribution):
         return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
-        """Return SciPy's quantile, with the derivatives of Newton's steps from it, up to the seventh order."""
+        """Return SciPy's quantile, with derivatives up to the seventh order by Newton steps."""
         shapes = list(parameters)
         if self.discrete:
             if carries_history((q, *shapes)):
@@ -329,7 +329,7 @@ class Distribution(NamedDistribution):
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
         count = len(self.shapes) + (1 if self.discrete else 2)
-        if len(args) == count + 1 and size is None:  # SciPy takes the size after all parameters
+        if len(args) == count + 1 and size is None:  # in SciPy the size follows all parameters
             *args, size = args  # type: ignore[assignment]
         size = plain_values(as_argument(size))
         if not carries_history((args, kwargs)):
@@ -347,13 +347,13 @@ class Distribution(NamedDistribution):
 
 
 class Frozen:
-    """A distribution with its parameters.
+    """A distribution with fixed parameters.
 
     Arguments:
         dist: the distribution.
         args: the parameters by position.
         kwds: the parameters by name.
-        options: arguments of the densities and distribution functions alone.
+        options: arguments of the densities and distribution functions only.
     """
 
     def __init__(
@@ -382,12 +382,12 @@ def _given(parameters: dict[str, Any], name: str, standard: float) -> Any:
 
 
 def _named(name: str) -> Any:
-    """Return a distribution of `viewgrad.scipy.stats` when it is unpickled."""
+    """Return a distribution of `viewgrad.scipy.stats`, for unpickling."""
     return getattr(importlib.import_module("viewgrad.scipy.stats"), name)
 
 
 def _without_history(function: Any, name: str) -> Any:
-    """Return a function of SciPy for tensors without history; anything else as it is."""
+    """Wrap a SciPy function for tensors without history; other objects are returned unchanged."""
     if not callable(function):
         return function
 
@@ -408,22 +408,22 @@ def _where_valid(valid: Any, result: Any) -> Any:
 
 
 def _in_common_shape(result: Any, valid: Any) -> Any:
-    """Return a property of distributions in the shape of all of their parameters, broadcast."""
+    """Return a property of distributions, broadcast to the common shape of the parameters."""
     result = _where_valid(valid, result)
     shape = np.broadcast_shapes(np.shape(result), np.shape(valid))
     return result if np.shape(result) == shape else np.broadcast_to(result, shape) * 1.0
 
 
 def everywhere(*shapes: Any) -> tuple[float, float]:
-    """Return the support of all numbers."""
+    """Return the real line as support."""
     return -math.inf, math.inf
 
 
 def positive(*shapes: Any) -> tuple[float, float]:
-    """Return the support of positive numbers."""
+    """Return the positive numbers as support."""
     return 0.0, math.inf
 
 
 def unit(*shapes: Any) -> tuple[float, float]:
-    """Return the support from 0 to 1."""
+    """Return the interval from 0 to 1 as support."""
     return 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Densities and parameters from samples: `gaussian_kde`, and the best powers of transforms."""
+"""Density and parameter estimation: `gaussian_kde` and optimal power transforms."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .samples import yeo_johnson
 
 
 class gaussian_kde:
-    """The density of samples, as a sum of normal densities; gradients flow to the samples, weights and places.
+    """A kernel density estimate with normal kernels; gradients flow to the samples, weights and evaluation points.
 
     Arguments:
-        dataset: the samples, along the last dimension; the first is that of the variables.
-        bw_method: "scott", "silverman", a number, or a function of this object that gives one.
+        dataset: the samples, along the last dimension; the variables are along the first.
+        bw_method: "scott", "silverman", a number, or a function of this object that returns one.
         weights: the weights of the samples.
     """
 
@@ -35,24 +35,24 @@ class gaussian_kde:
 
     @property
     def weights(self) -> Any:
-        """The weights of the samples, whose sum is 1."""
+        """The weights of the samples, which sum to 1."""
         return numbers(np.full(self.n, 1.0 / self.n)) if self._weights is None else self._weights
 
     @property
     def neff(self) -> Any:
-        """Return the effective number of samples of equal weight."""
+        """Return the effective number of equally weighted samples."""
         return 1.0 / (self.weights * self.weights).sum()
 
     def scotts_factor(self) -> Any:
-        """Return the width by Scott's rule."""
+        """Return the bandwidth by Scott's rule."""
         return self.neff ** (-1.0 / (self.d + 4))
 
     def silverman_factor(self) -> Any:
-        """Return the width by Silverman's rule."""
+        """Return the bandwidth by Silverman's rule."""
         return (self.neff * (self.d + 2.0) / 4.0) ** (-1.0 / (self.d + 4))
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Choose the width of the densities that are summed."""
+        """Set the bandwidth of the kernels."""
         if bw_method is None or bw_method == "scott":
             self.factor = self.scotts_factor()
         elif isinstance(bw_method, str):
@@ -66,7 +66,7 @@ class gaussian_kde:
 
     @property
     def inv_cov(self) -> Any:
-        """The inverse of the covariances of the densities that are summed."""
+        """The inverse covariance matrix of the kernels."""
         return np.linalg.inv(self.covariance)
 
     def logpdf(self, x: Any) -> Any:
@@ -89,7 +89,7 @@ class gaussian_kde:
     __call__ = pdf = evaluate
 
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
-        """Return the probability between two ends, in one dimension."""
+        """Return the probability of an interval, in one dimension."""
         if self.d != 1:
             raise ValueError("integrate_box_1d() only handles 1D pdfs")
         width = np.sqrt(self.covariance[0, 0])
@@ -97,7 +97,7 @@ class gaussian_kde:
         return (self.weights * (ends[1] - ends[0])).sum()
 
     def resample(self, size: Any = None, seed: Any = None) -> Any:
-        """Return random values; gradients do not flow through them."""
+        """Draw random values; gradients do not flow through them."""
         return as_tensors(self._scipys().resample(size, seed))
 
     def _scipys(self) -> Any:
@@ -114,7 +114,7 @@ class gaussian_kde:
 
 
 def _fitted(name: str, likelihood: str, transform: Callable[[Any, Any], Any]) -> None:
-    """Define a power transform; by default its power is the optimal one for the samples."""
+    """Define a power transform, whose default power is the optimal one for the samples."""
 
     def fitted(x: Any, lmbda: Any = None, alpha: Any = None, **options: Any) -> Any:
         x = floating(x)

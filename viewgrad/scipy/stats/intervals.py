@@ -1,4 +1,4 @@
-"""Distributions of one variable on an interval."""
+"""Univariate distributions on an interval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HALF_PI: Final = math.pi / 2
 
 
 def _mass(a: Any, b: Any) -> Any:
-    """Return the probability of a normal variable between two ends, from the tail that is nearer."""
+    """Return the probability of a normal random variable between two points, computed from the nearer tail."""
     return np.where(a > 0, special.ndtr(-a) - special.ndtr(-b), special.ndtr(b) - special.ndtr(a))
 
 
@@ -23,7 +23,7 @@ def _density(z: Any) -> Any:
 
 
 def _weighted(z: Any) -> Any:
-    """Return z times its normal density, 0 at infinity."""
+    """Return z times its normal density, which is 0 at infinity."""
     finite = np.isfinite(z)
     inner = np.where(finite, z, 0.0)
     return np.where(finite, inner * _density(inner), 0.0)

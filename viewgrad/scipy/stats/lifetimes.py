@@ -1,4 +1,4 @@
-"""More distributions of one variable that have densities: of lifetimes, of extremes, and on intervals."""
+"""Further continuous univariate distributions: lifetimes, extremes, and distributions on intervals."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _log_normal(z: Any) -> Any:
 
 
 def _raised(y: Any, power: Any) -> Any:
-    """Return (exp(power * y) - 1) / power, and y where the power is 0."""
+    """Return (exp(power * y) - 1) / power, and y if the power is 0."""
     return y * special.exprel(power * y)
 
 
 def _share(a: Any, b: Any, part: Any, rest: Any) -> Any:
-    """Return betainc(a, b, part / (part + rest)), also where the ratio is almost 1."""
+    """Return betainc(a, b, part / (part + rest)), accurately even if the ratio is almost 1."""
     whole = part + rest
     above = part > rest
     found = special.betainc(np.where(above, b, a), np.where(above, a, b), np.where(above, rest, part) / whole)
@@ -35,7 +35,7 @@ def _share(a: Any, b: Any, part: Any, rest: Any) -> Any:
 
 
 def _gamma_below(a: Any, x: Any, first: Any) -> Any:
-    """Return gammainc(a, x), or the first term of its series, x^a / gamma(a + 1), which is 0 later than x."""
+    """Return gammainc(a, x), or the first term of its series, x^a / gamma(a + 1), which underflows later than x."""
     small = x < 1e-17
     return np.where(small, first, special.gammainc(a, np.where(small, 1.0, x)))
 
@@ -57,12 +57,12 @@ def _generalized_normal_below(z: Any, b: Any) -> Any:
     return 0.5 + 0.5 * np.where(small, z * special.rgamma(1 + 1 / b), outer)
 
 
-# Coefficients of the powers of 1 / t^2 in Mills' ratio of t, times t, less 1. Source: DLMF, 7.12.1.
+# Coefficients of the powers of 1 / t^2 in t times Mills' ratio of t, minus 1. Source: DLMF, 7.12.1.
 MILLS: Final = (-1.0, 3.0, -15.0, 105.0, -945.0, 10395.0, -135135.0)
 
 
 def _log_tilted(z: Any, k: Any) -> Any:
-    """Return the logarithm of exp(1 / (2 k^2) - z / k) ndtr(z - 1 / k), whose factors are extreme if k is small."""
+    """Return the logarithm of exp(1 / (2 k^2) - z / k) ndtr(z - 1 / k), whose factors are extreme for small k."""
     far = 1.0 / k - z > 30.0
     product = np.where(far, k * z, 0.0)
     square = (np.where(far, k, 0.0) / (1.0 - product)) ** 2
@@ -357,7 +357,7 @@ SYMMETRIC: Final = (
     ),
     Distribution(
         "vonmises", ("kappa",),
-        # The scaled function has a kink at 0, which the absolute value takes away.
+        # The scaled function has a kink at 0, which the absolute value removes.
         lambda z, k: k * np.cos(z) - np.abs(k) - math.log(2 * math.pi) - np.log(special.i0e(k)), everywhere,
     ),
     Distribution(

@@ -1,4 +1,5 @@
-"""`scipy.stats.mstats`: functions shared with `scipy.stats` take tensors; all others are SciPy's, for plain arrays."""
+"""`scipy.stats.mstats`: functions shared with `scipy.stats` accept tensors; all others are SciPy's, for plain arrays.
+"""
 
 from __future__ import annotations
 

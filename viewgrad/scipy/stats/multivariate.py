@@ -1,4 +1,4 @@
-"""Distributions of several variables."""
+"""Multivariate distributions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .normal_orthants import probability_below
 
 
 def squeezed(value: Any) -> Any:
-    """Return a value with dimensions of length 1 removed, as SciPy's multivariate distributions return it."""
+    """Return a value without dimensions of length 1, as SciPy's multivariate distributions do."""
     return value.squeeze() if 1 in value.shape else value
 
 
 class MultivariateNormal(NamedDistribution):
-    """`scipy.stats.multivariate_normal`, differentiable with respect to the value, the mean and the covariances."""
+    """`scipy.stats.multivariate_normal`, differentiable in the value, the mean and the covariance matrix."""
 
     name = "multivariate_normal"
     scipy = scipy.stats.multivariate_normal
@@ -56,7 +56,7 @@ class MultivariateNormal(NamedDistribution):
         return x - mean, cov
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-        """Return the logarithm of the density; a singular covariance has its density on its own subspace."""
+        """Return the log-density; a singular covariance has its density on its own subspace."""
         if not holds_tensor((x, mean, cov)):
             return as_tensors(self.scipy.logpdf(x, mean, cov, allow_singular))
         away, cov = self._parts(x, mean, cov)
@@ -85,7 +85,7 @@ class MultivariateNormal(NamedDistribution):
         return np.exp(self.logpdf(x, mean, cov, allow_singular))
 
     def cdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Any:
-        """Return the probability of vectors with smaller components; options are those of SciPy's quadrature."""
+        """Return the distribution function; the options are those of SciPy's quadrature."""
         if not carries_history((x, mean, cov)):
             given = plain_values((x, mean, cov))
             return as_tensors(np.asarray(self.scipy.cdf(*given, allow_singular, **plain_values(options))))
@@ -108,7 +108,7 @@ class MultivariateNormal(NamedDistribution):
         return 0.5 * (cov.shape[0] * (2 * HALF_LOG_TWO_PI + 1) + np.linalg.slogdet(cov)[1])
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
-        """Return random vectors; gradients flow to the mean and the covariances."""
+        """Draw random vectors; gradients flow to the mean and the covariances."""
         if not holds_tensor((mean, cov)):
             return as_tensors(np.asarray(self.scipy.rvs(mean, cov, size, random_state)))
         centre, cov = self.parameters(mean, cov)
@@ -118,7 +118,7 @@ class MultivariateNormal(NamedDistribution):
 
 
 class FrozenNormal(Frozen):
-    """A normal distribution of several variables with its parameters."""
+    """A multivariate normal distribution with fixed parameters."""
 
     @property
     def mean(self) -> Any:
@@ -127,12 +127,12 @@ class FrozenNormal(Frozen):
 
     @property
     def cov(self) -> Any:
-        """The matrix of the covariances."""
+        """The covariance matrix."""
         return self.dist.parameters(*self.args)[1]
 
 
 class Dirichlet(NamedDistribution):
-    """`scipy.stats.dirichlet`, differentiable with respect to the value and the parameters."""
+    """`scipy.stats.dirichlet`, differentiable in the value and the parameters."""
 
     name = "dirichlet"
     scipy = scipy.stats.dirichlet
@@ -161,7 +161,7 @@ class Dirichlet(NamedDistribution):
 
 
 class MultivariateT(NamedDistribution):
-    """`scipy.stats.multivariate_t`, differentiable with respect to the value and all parameters."""
+    """`scipy.stats.multivariate_t`, differentiable in the value and all parameters."""
 
     name = "multivariate_t"
     scipy = scipy.stats.multivariate_t
@@ -193,7 +193,7 @@ class MultivariateT(NamedDistribution):
 
 
 class Multinomial(NamedDistribution):
-    """`scipy.stats.multinomial`, differentiable with respect to the probabilities.
+    """`scipy.stats.multinomial`, differentiable in the probabilities.
 
     The last probability is computed from the others. As in SciPy 1.18, the result is NaN if they do not sum to 1.
     """
@@ -205,7 +205,7 @@ class Multinomial(NamedDistribution):
         return Frozen(self, (n, p), {})
 
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
-        """Return the logarithm of the probability of the counts `x` in `n` draws."""
+        """Return the log-probability of the counts `x` in `n` draws."""
         plain = self.scipy.logpmf(*(plain_values(detached(each)) for each in (x, n, p)))
         if not holds_tensor(p) or not np.isfinite(plain).all():
             return as_tensors(np.asarray(plain))[()]
@@ -220,7 +220,7 @@ class Multinomial(NamedDistribution):
 
 
 class Wishart(NamedDistribution):
-    """`scipy.stats.wishart`, differentiable with respect to the value and all parameters."""
+    """`scipy.stats.wishart`, differentiable in the value and all parameters."""
 
     name = "wishart"
     scipy = scipy.stats.wishart
@@ -229,7 +229,7 @@ class Wishart(NamedDistribution):
         return Frozen(self, (df, scale), {})
 
     def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
-        """Return the logarithm of the density at a matrix, or at matrices along the last dimension."""
+        """Return the log-density at a matrix, or at matrices along the last dimension."""
         if not holds_tensor((x, df, scale)):
             return as_tensors(self.scipy.logpdf(x, df, scale))
         x, df, scale = (float_copy(each) for each in (x, df, scale))

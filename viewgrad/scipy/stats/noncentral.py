@@ -1,4 +1,4 @@
-"""Noncentral distributions: mixtures of central ones, with weights of a Poisson distribution.
+"""Noncentral distributions, as mixtures of central ones with Poisson weights.
 
 Source: N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate Distributions" 2 (1995), chapters 29 to 31.
 """
@@ -25,7 +25,7 @@ from ..special.noncentral import (
 )
 from .distribution import Distribution, everywhere, positive
 
-CANCELLED: Final = 1e-8  # the relative size of an alternating sum with half of its digits right
+CANCELLED: Final = 1e-8  # the relative size of an alternating sum that has half of its digits correct
 
 
 def _chi_squared(z: Any, df: Any, nc: Any) -> Any:
@@ -40,13 +40,13 @@ def _f(z: Any, n: Any, m: Any, nc: Any) -> Any:
 
 
 def _student(t: Any, df: Any, nc: Any) -> Any:
-    """Return the density's logarithm, as a power series in the product of the value and the noncentrality."""
+    """Return the log-density as a power series in the product of the value and the noncentrality."""
     n = student_numbers(nc)
     square = t * t + df
     u = (nc * t / np.sqrt(2 * square))[..., None]
     weights = -special.gammaln(n / 2 + 1) - special.betaln((n + 1) / 2, df[..., None] / 2)
     series = special.logsumexp(weights + special.xlogy(n, np.abs(plain_values(u))), axis=-1)
-    # Divided by the sum of absolute values, the sum can be differentiated where the product is 0.
+    # After division by the sum of absolute values, the sum is differentiable where the product is 0.
     scaled = (u**n * np.exp(weights - plain_values(series)[..., None])).sum(-1)
     if np.any(plain_values(scaled) < CANCELLED):
         raise lost("scipy.stats.nct", "the terms of its series cancel here, far on the other side of 0")

@@ -1,7 +1,8 @@
-"""The probability that the components of a normal vector are all below given limits, with its derivatives.
+"""The probability that all components of a normal vector are below given limits, with its derivatives.
 
-The derivative with respect to a limit is the density there times the probability for the other components, given that
-one. With respect to a correlation it is the density of two components times the probability for the others, given both.
+The derivative with respect to a limit is the density at the limit times the conditional probability for the other
+components. The derivative with respect to a correlation is the density of two components times the conditional
+probability for the others.
 
 Source: R. L. Plackett, "A reduction formula for normal multivariate integrals" (1954).
 """
@@ -22,10 +23,10 @@ from .. import special
 
 
 def probability_below(limits: Any, cov: Any, **options: Any) -> Any:
-    """Return the probability that all components of a normal vector of mean 0 are below limits.
+    """Return the probability that all components of a normal vector with mean 0 are below given limits.
 
     Arguments:
-        limits: of shape (n,).
+        limits: the limits, of shape (n,).
         cov: the covariances, of shape (n, n).
         options: the options of SciPy's quadrature, for more than two components.
     """
@@ -47,7 +48,7 @@ def _plain(limits: Any, correlations: Any, options: Any) -> Any:
 
 
 class _Orthant(Function):
-    """The probability for standard normal components; its derivatives are probabilities of fewer of them."""
+    """The probability for standard normal components; its derivatives are probabilities for fewer components."""
 
     @staticmethod
     def forward(ctx: Any, limits: Any, correlations: Any, options: Any) -> Any:
@@ -69,7 +70,7 @@ class _Orthant(Function):
 
 
 def _slopes(limits: Any, correlations: Any) -> tuple[Any, Any]:
-    """Return the derivatives with respect to the limits, and to the correlations: half for each of both places."""
+    """Return the derivatives with respect to the limits and the correlations, split evenly over symmetric entries."""
     count = len(limits)
     by_limits = np.stack([_given(limits, correlations, [each]) for each in range(count)])
     rows: list[list[Any]] = [[0.0] * count for _ in range(count)]
@@ -79,7 +80,7 @@ def _slopes(limits: Any, correlations: Any) -> tuple[Any, Any]:
 
 
 def _given(limits: Any, correlations: Any, known: list[int]) -> Any:
-    """Return the density of some components at their limits times the probability that the others are below theirs."""
+    """Return the density of some components at their limits times the conditional probability for the others."""
     rest = [each for each in range(len(limits)) if each not in known]
     at, own = limits[known], correlations[known][:, known]
     weights = np.linalg.solve(own, correlations[known])

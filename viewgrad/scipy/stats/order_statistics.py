@@ -1,4 +1,4 @@
-"""Statistics of sorted samples: trimmed values, percentiles, medians of slopes, and statistics of bins."""
+"""Statistics of sorted samples: trimmed values, percentiles, median slopes, and binned statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .axis_policy import Outcome, made
 
 
 def _between(a: Any, low: int, high: int, axis: Any) -> Any:
-    """Return the elements whose ranks along an axis lie between two numbers, in the order that SciPy leaves them in."""
+    """Return the elements whose ranks along an axis lie between two numbers, in SciPy's order."""
     places = np.argpartition(plain_values(a.detach()), (low, high - 1), axis)
     chosen = np.take(places, np.arange(low, high), axis)
     return np.take_along_axis(a, chosen, axis)
@@ -23,7 +23,7 @@ def _between(a: Any, low: int, high: int, axis: Any) -> Any:
 
 @made
 def trimboth(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
-    """Return a sample without a proportion of its smallest values, and of its greatest."""
+    """Return a sample without a proportion of its smallest and of its largest values."""
     a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
     count = a.shape[axis]
     cut = int(proportiontocut * count)
@@ -34,7 +34,7 @@ def trimboth(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
 
 @made
 def trim1(a: Any, proportiontocut: float, tail: str = "right", axis: Any = 0) -> Any:
-    """Return a sample without a proportion of its greatest values, or of its smallest."""
+    """Return a sample without a proportion of its largest or of its smallest values."""
     a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
     count = a.shape[axis]
     cut = int(proportiontocut * count)
@@ -58,7 +58,7 @@ def scoreatpercentile(
 
 @made
 def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separate") -> Any:
-    """Return the median of the slopes between pairs of points, the intercept, and bounds of the slope."""
+    """Return the median of the slopes between pairs of points, the intercept, and bounds for the slope."""
     y = floating(y).reshape(-1)
     x = np.arange(len(y)) * 1.0 if x is None else floating(x).reshape(-1)
     plain = scipy.stats.theilslopes(plain_values(y.detach()), plain_values(x), alpha, method)
@@ -71,7 +71,7 @@ def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separat
     return Outcome({"slope": slope, "intercept": intercept, "low_slope": bounds[0], "high_slope": bounds[1]})
 
 
-# By name: the statistic of the values in a bin, and that of a bin without values.
+# For each name, the statistic of the values in a bin, and that of an empty bin.
 OF_BINS: Final[dict[str, tuple[Callable[[Any], Any], float]]] = {
     "mean": (lambda values: values.mean(), np.nan),
     "sum": (lambda values: values.sum(), 0.0),
@@ -83,7 +83,7 @@ OF_BINS: Final[dict[str, tuple[Callable[[Any], Any], float]]] = {
 
 
 def _of_nothing(statistic: Callable[[Any], Any]) -> Any:
-    """Return a statistic of an empty sample; NaN if it is undefined."""
+    """Return a statistic of an empty sample, or NaN if it is undefined."""
     try:
         return statistic([])
     except Exception:
@@ -92,9 +92,9 @@ def _of_nothing(statistic: Callable[[Any], Any]) -> Any:
 
 @made
 def binned_statistic(x: Any, values: Any, statistic: Any = "mean", bins: Any = 10, range: Any = None) -> Any:
-    """Return a statistic of the values in each bin, the edges, and the number of each value's bin.
+    """Return a statistic of the values in each bin, the bin edges, and the bin number of each value.
 
-    Gradients flow to the values, since the bins of a point do not change if it moves a little.
+    Gradients flow to the values only, since the bin of a point does not change under small perturbations.
     """
     if carries_history((bins, range)) or (carries_history(x) and range is None and np.ndim(plain_values(bins)) == 0):
         raise lost("scipy.stats.binned_statistic", "the edges of the bins have no derivative; give range= or the edges")

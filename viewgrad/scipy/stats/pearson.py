@@ -1,7 +1,8 @@
-"""Pearson's distribution of the third kind: a shifted gamma distribution, or a normal one if the skewness is 0.
+"""The Pearson type III distribution: a shifted gamma distribution, or a normal one if the skewness is 0.
 
-If the skewness is small, the terms of the gamma distribution's formulas are large and cancel. Then the density is
-written in the product of the value and the skewness, and the distribution function is an integral of the density.
+If the skewness is small, the terms of the gamma distribution's formulas are large and cancel. The density is then
+written in terms of the product of the value and the skewness, and the distribution function is an integral of the
+density.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from ...tensor.trace_hooks import observed
 from .. import special
 from .distribution import HALF_LOG_TWO_PI
 
-SMALL: Final = 0.25  # the skewness below which the second formulas hold
-SERIES: Final = 20  # terms of a power series, for arguments below 0.1
-# Of Stirling's series for the gamma function. Source: DLMF, 5.11.1.
+SMALL: Final = 0.25  # the skewness below which the second formulas apply
+SERIES: Final = 20  # the number of terms of a power series, for arguments below 0.1
+# The coefficients of Stirling's series for the gamma function. Source: DLMF, 5.11.1.
 STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 def log_density(z: Any, skew: Any) -> Any:
-    """Return the logarithm of the density of the standard form."""
+    """Return the log-density of the standard form."""
     return _by_size(skew, _log_of_gamma, _log_near_normal)(z, skew)
 
 
 def support(skew: Any) -> tuple[Any, Any]:
-    """Return the ends of the support: one of them is finite unless the skewness is 0."""
+    """Return the ends of the support, one of which is finite unless the skewness is 0."""
     skew = plain_values(skew)
     with np.errstate(divide="ignore"):
         end = np.divide(-2.0, skew)
@@ -44,7 +45,7 @@ def below(z: Any, skew: Any) -> Any:
 
 
 def _by_size(skew: Any, formula: Callable[..., Any], formula_for_small: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that uses one formula, the other for small skewness, or both, by element."""
+    """Return a function that selects one formula for each element, and another for small skewness."""
     small = np.abs(plain_values(skew)) < SMALL
     if not small.any():
         return formula
@@ -52,7 +53,7 @@ def _by_size(skew: Any, formula: Callable[..., Any], formula_for_small: Callable
         return formula_for_small
 
     def either(z: Any, skew: Any) -> Any:
-        # Where a formula does not count, it is taken at a skewness and a value at which it is finite.
+        # Where a formula is not used, it is evaluated at a skewness and a value at which it is finite.
         large = formula(np.where(small, 0.0, z), np.where(small, 1.0, skew))
         return np.where(small, formula_for_small(np.where(small, z, 0.0), np.where(small, skew, 0.0)), large)
 
@@ -60,7 +61,8 @@ def _by_size(skew: Any, formula: Callable[..., Any], formula_for_small: Callable
 
 
 def _as_gamma(z: Any, skew: Any) -> tuple[Any, Any]:
-    """Return the order of a gamma distribution and the value that corresponds to one of Pearson's third kind."""
+    """Return the order and the argument of the gamma distribution that corresponds to a Pearson type III distribution.
+    """
     order = (2 / skew) ** 2
     return order, 2 / skew * z + order
 
@@ -99,7 +101,7 @@ def _nodes() -> tuple[Any, Any]:
 def _integrated(z: Any, skew: Any) -> Any:
     places, weights = _nodes()
     plain, value = plain_values(skew), plain_values(z)
-    # The start, below which there is nothing to speak of.
+    # The start of the integral, below which the density is negligible.
     start = np.maximum(support(plain)[0], np.minimum(np.where(plain > 0, -8.0, -14.0), value - 6.0))
     width = z - start
     at = start[..., None] + width[..., None] * places

@@ -1,4 +1,4 @@
-"""Statistics of one sample: means, spreads, shapes, entropies."""
+"""Statistics of a single sample: means, spreads, shapes and entropies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .. import special
 from ..wrap import floating, numbers
 from .axis_policy import MADE, Outcome, made, made_by_form, statistic
 
-# The median of the absolute value, and the range between the quartiles, of a normal variable.
+# The median of the absolute value, and the interquartile range, of a normal random variable.
 QUARTILE: Final = 0.6744897501960817
 
 
@@ -32,7 +32,7 @@ def _central(x: Any, order: int) -> Any:
 
 @made_by_form
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
-    """Return z-scores: the distances from the mean in standard deviations."""
+    """Return z-scores, the deviations from the mean in units of the standard deviation."""
     return MADE["zmap"](a, a, axis, ddof, nan_policy)
 
 
@@ -62,7 +62,7 @@ def _weighted(x: Any, weights: Any) -> Any:
 
 
 def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> None:
-    """Define a generalized mean: the inverse of a function at the mean of its values."""
+    """Define a generalized mean: the inverse of a function, applied to the mean of the function values."""
 
     def mean(a: Any, *power: Any, axis: Any = 0, weights: Any = None, keepdims: bool = False, **options: Any) -> Any:
         if options.get("dtype") is not None or options.get("nan_policy", "propagate") != "propagate":
@@ -92,7 +92,7 @@ _mean("pmean", lambda x, p: x**p if p else np.log(x), lambda x, p: x ** (1.0 / p
 
 @made
 def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
-    """Return the most frequent value, to whose first occurrence the gradient flows, and how often it occurs."""
+    """Return the most frequent value and its count; the gradient flows to its first occurrence."""
     a = floating(a)
     a, along = (a.reshape(-1), 0) if axis is None or not a.ndim else (a, axis)
     found = scipy.stats.mode(plain_values(a), axis=along, nan_policy=nan_policy, keepdims=True)
@@ -110,7 +110,7 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
     a = np.sort(a.reshape(-1) if axis is None else np.moveaxis(a, axis, -1), -1)
     cut = int(proportiontocut * _count(a))
     found = a[..., cut : _count(a) - cut].mean(-1)
-    missing = np.isnan(plain_values(a)).any(-1)  # NaN are sorted last, and may be cut
+    missing = np.isnan(plain_values(a)).any(-1)  # NaN are sorted last and may be trimmed
     return np.where(missing, np.nan, found) if missing.any() else found
 
 
@@ -118,7 +118,7 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
 def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
     """Return the expectile of samples."""
     middle = plain_values(a).mean()
-    for _ in range(200):  # the weights depend on no more than which side a value is on
+    for _ in range(200):  # the weights depend only on which side a value is on
         each = np.where(plain_values(a) > middle, alpha, 1 - alpha)
         each = each if weights is None else each * floating(weights)
         found = (a * each).sum(-1) / each.sum(-1)
@@ -133,7 +133,7 @@ def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
 
 @statistic(1)
 def moment(a: Any, order: Any = 1, *, center: Any = None) -> Any:
-    """Return the mean of a power of the distances from the mean, or from a given centre."""
+    """Return a moment about the mean, or about a given centre."""
     if np.ndim(order):
         return np.stack([((a - a.mean(-1, keepdims=True)) ** int(each)).mean(-1) for each in order])
     return ((a - (a.mean(-1, keepdims=True) if center is None else center)) ** order).mean(-1)
@@ -175,21 +175,21 @@ def variation(a: Any, ddof: int = 0) -> Any:
 
 @statistic(1)
 def iqr(x: Any, rng: Any = (25, 75), scale: Any = 1.0, interpolation: str = "linear") -> Any:
-    """Return the range between two percentiles."""
+    """Return the interquartile range, or the range between two other percentiles."""
     low, high = (np.percentile(x, float(each), -1, method=interpolation) for each in sorted(rng))  # type: ignore[call-overload]
     return (high - low) / (2 * QUARTILE if scale == "normal" else scale)
 
 
 @statistic(1)
 def median_abs_deviation(x: Any, center: Any = None, scale: Any = 1.0) -> Any:
-    """Return the median of the distances from the median, or from another centre."""
+    """Return the median absolute deviation from the median, or from another centre."""
     middle = np.median(x, -1, keepdims=True) if center in (None, np.median) else center(x, axis=-1)[..., None]
     return np.median(np.abs(x - middle), -1) / (QUARTILE if scale == "normal" else scale)
 
 
 @statistic(1)
 def kstat(data: Any, n: int = 2) -> Any:
-    """Return the unbiased estimate of a cumulant."""
+    """Return the unbiased estimate of a cumulant (the k-statistic)."""
     count = _count(data)
     first, second, third, fourth = ((data**order).sum(-1) for order in range(1, 5))
     if n == 1:
@@ -208,7 +208,7 @@ def kstat(data: Any, n: int = 2) -> Any:
 
 @statistic(1)
 def kstatvar(data: Any, n: int = 2) -> Any:
-    """Return the variance of the estimate of a cumulant."""
+    """Return the variance of the k-statistic."""
     count, second = _count(data), MADE["kstat"](data, 2, axis=-1)
     if n == 1:
         return second / count
@@ -219,7 +219,7 @@ def kstatvar(data: Any, n: int = 2) -> Any:
 
 @statistic(1)
 def describe(a: Any, ddof: int = 1, bias: bool = True) -> Any:
-    """Return the number of samples, their range, mean, variance, skewness and kurtosis."""
+    """Return the number of observations, their range, mean, variance, skewness and kurtosis."""
     return Outcome(
         {
             "nobs": _count(a),
@@ -248,7 +248,7 @@ def _within(a: Any, limits: Any, inclusive: Any) -> Any:
 
 
 def _trimmed(a: Any, kept: Any, ddof: Any) -> tuple[Any, Any, Any]:
-    """Return the number of values that are kept, their mean, and their variance."""
+    """Return the number, the mean and the variance of the values within limits."""
     count = kept.sum(-1)
     mean = np.where(kept, a, 0.0).sum(-1) / count
     away = np.where(kept, a - mean[..., None], 0.0)
@@ -329,7 +329,7 @@ def circstd(samples: Any, high: Any = 2 * math.pi, low: Any = 0, *, normalize: b
 
 @made_by_form
 def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) -> Any:
-    """Return the mean direction of vectors, and the mean resultant length."""
+    """Return the mean direction of vectors and the mean resultant length."""
     samples = np.moveaxis(floating(samples), axis, 0)
     if normalize:
         samples = samples / samples.vector_norm(2, -1, True)
@@ -344,7 +344,7 @@ def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) ->
 @made_by_form
 def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate",
             keepdims: bool = False) -> Any:  # fmt: skip
-    """Return the entropy of a distribution, or its divergence from another."""
+    """Return the entropy of a distribution, or its relative entropy."""
     pk = floating(pk)
     if nan_policy == "omit" and np.isnan(plain_values(pk if qk is None else pk + floating(qk))).any():
         raise lost("scipy.stats.entropy", "samples of tensors must have no NaN for that nan_policy")
@@ -359,7 +359,7 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_pol
 
 
 def _padded(x: Any, m: int) -> Any:
-    """Return ordered values with their ends repeated."""
+    """Return sorted values with the end values repeated."""
     return np.concatenate([x[..., :1]] * m + [x] + [x[..., -1:]] * m, -1)
 
 
@@ -391,7 +391,7 @@ def _correa(x: Any, m: int) -> Any:
 
 @statistic(1)
 def differential_entropy(values: Any, *, window_length: Any = None, base: Any = None, method: str = "auto") -> Any:
-    """Return the differential entropy, estimated from samples."""
+    """Return an estimate of the differential entropy from samples."""
     n = _count(values)
     m = math.floor(math.sqrt(n) + 0.5) if window_length is None else int(window_length)
     chosen = ("van es" if n <= 10 else "ebrahimi" if n <= 1000 else "vasicek") if method == "auto" else method.lower()
@@ -405,7 +405,8 @@ def differential_entropy(values: Any, *, window_length: Any = None, base: Any = 
 
 def _box_cox_likelihood(lmb: Any, data: Any) -> Any:
     logs, power = np.log(data), numbers(lmb) * 1.0
-    # The variance of (x^power - 1) / power, from logarithms less their mean: nothing overflows, and power may be 0.
+    # The variance of (x^power - 1) / power, from logarithms minus their mean, so that nothing overflows and power may
+    # be 0.
     middle = logs.mean(0)
     away = logs - middle
     spread = np.log((away * special.exprel(power * away)).var(0)) + 2 * power * middle
@@ -421,7 +422,7 @@ def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, na
 
 
 def yeo_johnson(x: Any, power: Any) -> Any:
-    """Return the transform of Yeo and Johnson: a power of 1 + x, and another of 1 - x below 0."""
+    """Return the Yeo-Johnson transform: a power of 1 + x, and a power of 1 - x for negative x."""
     above = plain_values(x) >= 0
     logs = np.log1p(np.abs(x))
     right = logs * special.exprel(power * logs)

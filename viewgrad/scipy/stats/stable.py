@@ -1,4 +1,4 @@
-"""Lévy's stable distributions: Fourier integrals of their characteristic function, by Gauss-Legendre quadrature.
+"""Lévy stable distributions, by Gauss-Legendre quadrature of Fourier integrals of the characteristic function.
 
 Source: J. P. Nolan, "Univariate Stable Distributions" (2020), chapters 1 and 3; for the distribution function
 J. Gil-Pelaez, "Note on the inversion theorem", Biometrika 38 (1951).
@@ -20,25 +20,25 @@ from .distribution import Distribution, everywhere
 NODES: Final = 1200
 DECAYED: Final = 40.0  # the exponent at which the characteristic function is below its rounding error
 TURNS: Final = 1200.0  # the angle that the quadrature resolves
-SMALLEST: Final = 0.5  # index, below which the integrals reach too far
-CANCELLED: Final = 1e-9  # a density with fewer than half of its digits right
+SMALLEST: Final = 0.5  # the index below which the integrals extend too far
+CANCELLED: Final = 1e-9  # the relative density below which fewer than half of the digits are correct
 POWER: Final = 4  # the power of the substitution that makes the integrand smooth at 0
 
 
 @functools.cache
 def _rule() -> tuple[Any, Any]:
-    """Return the nodes and weights of an integral from 0 to 1, after the substitution."""
+    """Return the nodes and weights of an integral from 0 to 1 after the substitution."""
     x, w = np.polynomial.legendre.leggauss(NODES)
     u, w = (x + 1) / 2, w / 2
     return u**POWER, w * POWER * u ** (POWER - 1)
 
 
 def _integrand(z: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the places of the quadrature, its weights, and size and angle of the integrand.
+    """Return the nodes and weights of the quadrature, and the modulus and argument of the integrand.
 
     Raises:
-        UnsupportedFunctionError: if the integrand turns too often, as far out, or for an index near 1 of a
-            distribution that is skewed.
+        UnsupportedFunctionError: if the integrand oscillates too fast: far in the tails, or for a skewed distribution
+            with an index near 1.
     """
     if scipy.stats.levy_stable.parameterization != "S1":
         raise lost("scipy.stats.levy_stable", "only SciPy's default parameterization, S1, has a derivative here")

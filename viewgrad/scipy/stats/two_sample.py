@@ -1,4 +1,4 @@
-"""Statistics of several samples: correlation, regression, tests of hypotheses, distances between distributions."""
+"""Statistics of several samples: correlation, regression, hypothesis tests, distances between distributions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TINY: Final = 1e-20
 
 
 def _tail(distribution: Callable[[Any], Any], statistic: Any, alternative: str) -> Any:
-    """Return the probability of values as extreme, for a symmetric distribution."""
+    """Return the probability of values at least as extreme, for a symmetric distribution."""
     if alternative == "two-sided":
         return 2 * distribution(-np.abs(statistic))
     if alternative not in ("less", "greater"):
@@ -52,13 +52,13 @@ def _centred(x: Any) -> Any:
 
 @made_by_form
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
-    """Return the correlation of two samples, and its p-value."""
+    """Return the correlation coefficient of two samples and its p-value."""
     if method is not None:
         raise lost("scipy.stats.pearsonr", "method is not supported for tensors with a history")
     x, y = (_centred(floating(each).reshape(-1) if axis is None else np.moveaxis(floating(each), axis, -1))
             for each in (x, y))  # fmt: skip
     r = (x * y).sum(-1) / (x.vector_norm(2, -1) * y.vector_norm(2, -1))
-    if (np.abs(plain_values(r)) > 1).any():  # by rounding
+    if (np.abs(plain_values(r)) > 1).any():  # due to rounding
         r = np.where(np.abs(plain_values(r)) > 1, np.sign(plain_values(r)), r)
     shape = x.shape[-1] / 2 - 1
     pvalue = _tail(lambda t: special.betainc(shape, shape, (1 + t) / 2), r, alternative)
@@ -90,7 +90,7 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
 
 @statistic(1)
 def ttest_1samp(a: Any, popmean: Any, alternative: str = "two-sided") -> Any:
-    """Perform Student's test of the mean of a sample."""
+    """Perform Student's t-test for the mean of a sample."""
     n = a.shape[-1]
     t = (a.mean(-1) - numbers(popmean)) / np.sqrt(a.var(-1, ddof=1) / n)
     return _tested(t, _of_student(float(n - 1), t, alternative), df=n - 1)
@@ -98,19 +98,19 @@ def ttest_1samp(a: Any, popmean: Any, alternative: str = "two-sided") -> Any:
 
 @statistic(2)
 def ttest_rel(a: Any, b: Any, alternative: str = "two-sided") -> Any:
-    """Perform Student's test of the difference of paired samples."""
+    """Perform Student's t-test for the difference of paired samples."""
     return MADE["ttest_1samp"](a - b, 0.0, axis=-1, alternative=alternative)
 
 
 def _student(first: Any, squares: Any, n: Any, second: Any, others: Any, m: Any, equal: bool, way: str) -> Outcome:
-    """Perform Student's test, or Welch's, from means, sums of squares of the differences from them, and counts."""
+    """Perform Student's or Welch's t-test from means, sums of squared deviations, and counts."""
     if equal:
         df = n + m - 2.0
         square = (squares + others) / df * (1.0 / n + 1.0 / m)
     else:
         one, other = squares / (n - 1.0) / n, others / (m - 1.0) / m
         df, square = (one + other) ** 2 / (one**2 / (n - 1.0) + other**2 / (m - 1.0)), one + other
-        df = np.where(np.isnan(plain_values(df)), 1.0, df)  # of a sample of one, as SciPy has it
+        df = np.where(np.isnan(plain_values(df)), 1.0, df)  # for samples with a single observation, as in SciPy
     t = (first - second) / np.sqrt(square)
     return _tested(t, _of_student(df, t, way), df=df)
 
@@ -121,7 +121,7 @@ def _squares(x: Any) -> Any:
 
 @statistic(2)
 def ttest_ind(a: Any, b: Any, *, equal_var: bool = True, alternative: str = "two-sided") -> Any:
-    """Perform Student's test, or Welch's, of the means of two samples."""
+    """Perform Student's or Welch's t-test for the means of two samples."""
     n, m = (np.float64(each.shape[-1]) for each in (a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
         return _student(a.mean(-1), _squares(a), n, b.mean(-1), _squares(b), m, equal_var, alternative)
@@ -132,7 +132,7 @@ def ttest_ind_from_stats(
     mean1: Any, std1: Any, nobs1: Any, mean2: Any, std2: Any, nobs2: Any, equal_var: bool = True,
     alternative: str = "two-sided",
 ) -> Any:  # fmt: skip
-    """Perform Student's test, or Welch's, from means and standard deviations."""
+    """Perform Student's or Welch's t-test from means and standard deviations."""
     mean1, std1, mean2, std2 = (numbers(each) * 1.0 for each in (mean1, std1, mean2, std2))
     n, m = (np.asarray(plain_values(each), float) for each in (nobs1, nobs2))
     return _student(mean1, std1**2 * (n - 1), n, mean2, std2**2 * (m - 1), m, equal_var, alternative)
@@ -143,7 +143,7 @@ def ttest_ind_from_stats(
 
 @statistic(0, by_value=True)
 def f_oneway(samples: Any, equal_var: bool = True) -> Any:
-    """Return the one-way analysis of variance."""
+    """Perform a one-way analysis of variance."""
     if not equal_var:
         raise lost("scipy.stats.f_oneway", "equal_var=False is not supported for tensors with a history")
     counts = [sample.shape[-1] for sample in samples]
@@ -157,7 +157,7 @@ def f_oneway(samples: Any, equal_var: bool = True) -> Any:
 
 @statistic(0)
 def bartlett(samples: Any) -> Any:
-    """Perform Bartlett's test of equal variances."""
+    """Perform Bartlett's test for equal variances."""
     counts = [sample.shape[-1] for sample in samples]
     rest, k = sum(counts) - len(samples), len(samples)
     variances = [sample.var(-1, ddof=1) for sample in samples]
@@ -169,7 +169,7 @@ def bartlett(samples: Any) -> Any:
 
 @statistic(0)
 def levene(samples: Any, center: str = "median", proportiontocut: float = 0.05) -> Any:
-    """Perform Levene's test of equal variances."""
+    """Perform Levene's test for equal variances."""
     if center == "trimmed":
         raise lost("scipy.stats.levene", "for tensors with a history center must be 'mean' or 'median'")
     middle = np.median if center == "median" else np.mean
@@ -212,13 +212,13 @@ def _divergence(f_obs: Any, f_exp: Any, ddof: Any, axis: Any, lambda_: Any) -> A
 
 @made
 def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
-    """Return the power-divergence test."""
+    """Perform the power-divergence test."""
     return _divergence(f_obs, f_exp, ddof, axis, lambda_)
 
 
 @made
 def chisquare(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, *, sum_check: bool = True) -> Any:
-    """Return Pearson's chi-squared test; SciPy has checked the sums unless `sum_check` is false."""
+    """Perform Pearson's chi-squared test; SciPy has checked the sums unless `sum_check` is false."""
     return _divergence(f_obs, f_exp, ddof, axis, None)
 
 
@@ -268,14 +268,14 @@ def kurtosistest(a: Any, alternative: str = "two-sided") -> Any:
 
 @statistic(1)
 def normaltest(a: Any) -> Any:
-    """Return the D'Agostino-Pearson test of normality."""
+    """Perform the D'Agostino-Pearson test of normality."""
     found = _skewness(a) ** 2 + _peakedness(a) ** 2
     return _tested(found, np.exp(-found / 2))
 
 
 @statistic(1)
 def jarque_bera(x: Any) -> Any:
-    """Return the Jarque-Bera test of skewness and kurtosis."""
+    """Perform the Jarque-Bera test of skewness and kurtosis."""
     found = x.shape[-1] / 6 * (MADE["skew"](x, -1) ** 2 + MADE["kurtosis"](x, -1) ** 2 / 4)
     return _tested(found, np.exp(-found / 2))
 
@@ -311,7 +311,7 @@ def _steps(values: Any, weights: Any, at: Any) -> Any:
 
 
 def _between(values: Any, weights: Any) -> tuple[Any, Any]:
-    """Return the widths between all samples of two, and the differences of the distribution functions there."""
+    """Return the gaps between all samples of two sets, and the differences of the distribution functions there."""
     first, second = (floating(each).reshape(-1) for each in values)
     together = np.sort(np.concatenate([first, second]))
     places = plain_values(together)[:-1]
@@ -332,7 +332,7 @@ def energy_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weigh
     return np.sqrt(2 * (difference * difference * widths).sum())
 
 
-# -- ranks, which are whole numbers ------------------------------------------------------------------------------------
+# -- ranks, which are integers -----------------------------------------------------------------------------------------
 
 
 make_constant(

@@ -1,4 +1,4 @@
-"""SciPy's distributions without formulas: they work on tensors without history, and raise for others."""
+"""SciPy's distributions without formulas, which accept tensors without history and raise for others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Unsupported(NamedDistribution):
 def unsupported() -> dict[str, Unsupported]:
     """Return all distributions of SciPy, by name."""
     values = {name: getattr(scipy.stats, name) for name in public_names(scipy.stats)}
-    # Classes are for deriving new distributions; they remain SciPy's.
+    # Classes are meant for deriving new distributions; they remain SciPy's.
     return {
         name: Unsupported(name)
         for name, each in values.items()

@@ -1,4 +1,4 @@
-"""Programs run on several libraries, and comparison of the results."""
+"""Execution of programs on several libraries, and comparison of the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from .unsupported import Unsupported
 __all__ = ["BACKENDS", "Comparison", "Summary", "Unsupported", "compare_backends", "compare_many"]
 
 Array = np.ndarray[Any, Any]
-BACKENDS: Final = {"viewgrad": "viewgrad", "torch": "torch", "jax": "jax", "mygrad": "mygrad"}  # and their dependencies
+# including their dependencies
+BACKENDS: Final = {"viewgrad": "viewgrad", "torch": "torch", "jax": "jax", "mygrad": "mygrad"}
 MODULES: Final = {"torch": ".pytorch", "jax": ".jax", "mygrad": ".mygrad"}
 REFUSALS: Final = (Unsupported, RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError)
 CLOSE: Final = 1e-9
@@ -34,8 +35,8 @@ class Comparison:
 
     Attributes:
         program: the program.
-        outcomes: by name of backend: "agrees", "values differ", "gradients differ" (for programs with the same values),
-            or "refuses: " followed by the reason.
+        outcomes: by backend: "agrees", "values differ", "gradients differ" (for programs with the same values), or
+            "refuses: " followed by the reason.
     """
 
     program: Program
@@ -109,7 +110,7 @@ class Summary:
     """The outcomes of many programs, as a table.
 
     Attributes:
-        counts: by backend and outcome (of a refusal only that it is one), how often.
+        counts: the number of programs by backend and outcome, with all refusals counted together.
         failures: the programs for which gradients differ.
     """
 

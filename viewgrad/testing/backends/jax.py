@@ -1,4 +1,6 @@
-"""Drawn programs in JAX, which has no writes: a buffer is a flat array of cells, and a write makes a new one."""
+"""Drawn programs in JAX, which has no in-place writes: a buffer is a flat array of cells, and a write creates a new
+one.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ class Buffer:
 
 
 class InJax(ReferenceMachine[Buffer]):
-    """Runs a program on JAX's arrays.
+    """Run a program on JAX arrays.
 
     Arguments:
         leaves: the values of the leaves that are differentiated.
@@ -120,7 +122,7 @@ class InJax(ReferenceMachine[Buffer]):
         parts = [value.real] if target.dtype.kind != "c" else [value.real, value.imag]
         for part, numbers in zip(parts, places, strict=True):
             written = numbers[chosen].reshape(-1)
-            # If an element is written twice, the last value wins.
+            # If an element is written twice, the last value is used.
             _, last = np.unique(written[::-1], return_index=True)
             keep = written.size - 1 - last
             cells = cells.at[written[keep]].set(part[chosen].reshape(-1)[keep])

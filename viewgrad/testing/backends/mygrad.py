@@ -35,7 +35,7 @@ def gradients(program: Program) -> tuple[dict[str, Array], dict[str, Array | Non
 
 
 class InMyGrad(LimitedMachine):
-    """Runs steps in MyGrad."""
+    """Run steps in MyGrad."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Drawn programs in PyTorch: an oracle for the programs that PyTorch can run."""
+"""Drawn programs in PyTorch, an oracle for the programs that PyTorch supports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def gradients(program: Program) -> tuple[dict[str, np.ndarray[Any, Any]], dict[s
 
 
 class Torch(LimitedMachine):
-    """Runs steps in PyTorch."""
+    """Run steps in PyTorch."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, torch.Tensor] = {}
@@ -72,7 +72,7 @@ class Torch(LimitedMachine):
         return tuple(torch.from_numpy(item.copy()) if isinstance(item, np.ndarray) else item for item in given)
 
     def written_index(self, target: str, index: Any) -> Any:
-        """Return an index to write by; PyTorch's gradients are wrong for repeated indices."""
+        """Return an index for a write; PyTorch's gradients are wrong for repeated indices."""
         shape = tuple(self.tensors[target].shape)
         places = np.arange(np.prod(shape)).reshape(shape)[index_value(index, lambda name: self.tensors[name].numpy())]
         if np.unique(places).size < places.size:

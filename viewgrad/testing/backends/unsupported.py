@@ -1,4 +1,4 @@
-"""Machines of libraries that cannot run all programs."""
+"""Machines of libraries that support only part of the steps."""
 
 from __future__ import annotations
 

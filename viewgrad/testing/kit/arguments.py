@@ -1,6 +1,6 @@
 """The arguments of a call: nested structures with slots for tensors and arrays.
 
-A call is kept as its structure, in which each tensor is a `Slot`, and the arrays for the slots.
+A call is stored as its structure, in which each tensor is a `Slot`, and the arrays for the slots.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PERMUTATIONS: Final = frozenset("order perm permutation".split())  # names of ar
 
 @attrs.frozen
 class Slot:
-    """The place of a tensor among the arguments, by its number."""
+    """The placeholder of a tensor among the arguments, identified by a number."""
 
     number: int
 
 
 @attrs.frozen(eq=False)
 class Example:
-    """One call: its arguments with slots for tensors, and their values.
+    """A call: its arguments with slots for tensors, and their values.
 
     Arguments:
         args: the positional arguments.
@@ -36,11 +36,11 @@ class Example:
         arrays: the values of the tensors, by slot.
         wanted: the slots with respect to which to differentiate.
         label: the special feature of the call, for messages; "" for the user's call.
-        family: the property that it is an example of.
+        family: the property that the call is an example of.
         changed: the elements of interest, as (slot, flat index); empty for all.
-        lenient: whether an error in the backward pass is a refusal: the call is unlike the one that the user gave.
-        broadcast: whether some arguments are broadcast to others, unlike in the call that the user gave.
-        names: the names of the positional parameters, as far as they are known.
+        lenient: whether an error in the backward pass counts as a refusal, since the call differs from the user's.
+        broadcast: whether some arguments are broadcast to others, unlike in the user's call.
+        names: the known names of the positional parameters.
     """
 
     args: tuple[Any, ...]
@@ -55,7 +55,7 @@ class Example:
     names: tuple[str, ...] = ()
 
     def call(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """Return the result of `function`, with `operands` in the slots."""
+        """Call `function` with `operands` in the slots."""
         args, kwargs = self.filled(operands)
         return function(*args, **kwargs)
 
@@ -68,16 +68,16 @@ class Example:
         return mapped(put, self.args), mapped(put, self.kwargs)
 
     def with_arrays(self, arrays: Sequence[Array], **changes: Any) -> Example:
-        """Return this call with other values."""
+        """Return the call with other values."""
         return attrs.evolve(self, arrays=tuple(np.asarray(array) for array in arrays), **changes)
 
     @property
     def placed(self) -> list[tuple[int | str, Any]]:
-        """The arguments, each with its position or its keyword."""
+        """The arguments, each with its position or keyword."""
         return [*enumerate(self.args), *self.kwargs.items()]
 
     def named(self, number: int) -> str:
-        """Return the name of a slot in messages: that of its parameter, or its position among the arguments."""
+        """Return the name of a slot in messages: the name of its parameter, or its position among the arguments."""
         for place, arg in self.placed:
             if isinstance(arg, Slot) and arg.number == number:
                 return self.place_named(place)
@@ -96,14 +96,14 @@ class Example:
         return self.names[place] if place < len(self.names) else f"argument {place}"
 
     def is_permutation(self, number: int) -> bool:
-        """Return whether integers are a permutation, and are meant to be one by the name of the argument."""
+        """Return whether integers are a permutation and, judging by the name of the argument, are meant to be one."""
         flat = self.arrays[number].reshape(-1)
         named = self.named(number).lower() in PERMUTATIONS and flat.dtype.kind in "iu"
         return named and bool((np.sort(flat) == np.arange(flat.size)).all())
 
     @property
     def size(self) -> int:
-        """The number of real parameters that it is differentiated with respect to."""
+        """The number of real parameters to differentiate with respect to."""
         return sum(self.arrays[k].size * (2 if self.arrays[k].dtype.kind == "c" else 1) for k in self.wanted)
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ def slots_in(value: Any) -> list[int]:
 
 
 def example_of(args: Sequence[Any], kwargs: dict[str, Any], operator: Operator | None = None) -> Example:
-    """Return the call with these arguments, with slots for the tensors and arrays in them.
+    """Return the call with these arguments, with the tensors and arrays in them replaced by slots.
 
     If any tensor requires grad, those that do are differentiated; otherwise all of float or complex dtype are. Array
     arguments of a declared operator that are not tensors stay in place.
@@ -183,7 +183,7 @@ def _has_tensor(value: Any) -> bool:
 
 
 def outputs_of(result: Any) -> list[tuple[str, Tensor]]:
-    """Return the tensors in a function's result, each with the expression that extracts it."""
+    """Return the tensors in a function's result, each with the expression that selects it."""
     found: list[tuple[str, Tensor]] = []
 
     def look(value: Any, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Values and gradients of a plain call, which all variations are compared with."""
+"""Values and gradients of a plain call, with which all variations are compared."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen(eq=False)
 class Baseline:
-    """Values and gradients of one call.
+    """Values and gradients of a single call.
 
     Arguments:
         subject: the operator.
         example: the call.
-        paths: for each output, the expression that extracts it from the result.
+        paths: for each output, the expression that selects it from the result.
         values: the values of the outputs.
         outputs: the numbers of the differentiable outputs.
         starts: the incoming gradient of each of these.
-        gradients: the gradient with respect to each wanted slot, zeros where there is none.
+        gradients: the gradient with respect to each wanted slot; zeros if there is none.
         single: whether something was computed in single precision although the arguments have double precision.
     """
 
@@ -45,7 +45,7 @@ class Baseline:
 
     @property
     def size(self) -> int:
-        """The number of elements of all results."""
+        """The number of elements in all results."""
         return sum(value.size for value in self.values)
 
     @property
@@ -55,19 +55,19 @@ class Baseline:
         return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 
     def loose(self, tolerance: float) -> float:
-        """Return a tolerance for the precision of the computation."""
+        """Return a tolerance that matches the precision of the computation."""
         return max(tolerance, 1e-5) if self.single else tolerance
 
     def script(
         self, title: str, wanted: tuple[int, ...] | None = None, *, called: bool = True, derived: bool = False
     ) -> Script:
-        """Return the beginning of a program: leaves, given gradients, and the call.
+        """Return the beginning of a program: leaves, supplied gradients, and the call.
 
         Arguments:
             title: the property.
             wanted: the slots that require grad; those of the example if omitted.
             called: whether to call the operator.
-            derived: whether the call is not the user's own.
+            derived: whether the call was derived from the user's.
         """
         script = Script(self.subject, title, self.example, derived)
         script.leaves(wanted)
@@ -88,7 +88,7 @@ class Baseline:
         leaf: str = "x{}",
         options: str = "retain_graph=True",
     ) -> str:
-        """Return the line that takes gradients."""
+        """Return the line that computes gradients."""
         numbers = self.outputs if outputs is None else outputs
         wanted = self.example.wanted if slots is None else slots
         return (
@@ -98,7 +98,7 @@ class Baseline:
         )
 
     def plain_call(self, of_gradients: bool = False) -> list[str]:
-        """Return the lines of the call alone, on tensors p0, p1, ...; with its gradients `slopes` if requested."""
+        """Return the lines of the call alone, on tensors p0, p1, ..., with its gradients in `slopes` if requested."""
         wanted = self.example.wanted if of_gradients else ()
         lines = [
             f"p{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})"
@@ -136,7 +136,7 @@ class Baseline:
         what: str = "the gradient",
         **tolerance: Any,
     ) -> None:
-        """Compare gradients with those of a plain call, times a factor."""
+        """Compare gradients with those of a plain call times a factor."""
         wanted = self.example.wanted if slots is None else slots
         given = max((float(np.abs(start).max(initial=0.0)) for start in self.starts.values()), default=0.0)
         script.preamble = self.plain_call(of_gradients=True) if self.literal else []
@@ -144,7 +144,7 @@ class Baseline:
             number = self.example.wanted.index(k)
             expected = self.gradients[number] * factor
             size = float(np.abs(expected).max(initial=0.0))
-            left = 1e-15 * abs(factor) * given  # the remainder of gradients that cancel
+            left = 1e-15 * abs(factor) * given  # the rounding residue of gradients that cancel
             atol = self.loose(1e-11) * (size + 1e-290 if factor != 1.0 else max(size, 1.0)) + left
             options = {"rtol": self.loose(1e-9), "atol": atol} | tolerance
             told = f"{what} with respect to {self.example.named(k)}"
@@ -156,7 +156,7 @@ class Baseline:
     def same_results(
         self, script: Script, one: str, other: str, told: str, oracle: str, *, rtol: float, atol: float
     ) -> None:
-        """Compare the results that the program calls `one` with those that it calls `other`."""
+        """Compare the results named `one` in the program with those named `other`."""
         for i, path in enumerate(self.paths):
             expected = script[f"{other}{path}"]._array.copy()
             rough = {"rtol": self.loose(rtol), "atol": self.loose(atol)}
@@ -164,7 +164,7 @@ class Baseline:
             script.expect(f"{one}{path}", expected, f"result {i} {told}", oracle, by=by, **rough)
 
     def same_gradients(self, script: Script, one: str, other: str, what: str, oracle: str) -> None:
-        """Compare the gradients that the program calls `one` with those that it calls `other`."""
+        """Compare the gradients named `one` in the program with those named `other`."""
         for i, k in enumerate(self.example.wanted):
             expected = script[f"{other}[{i}]"]
             expected = None if expected is None else expected._array.copy()
@@ -181,7 +181,7 @@ class Baseline:
 
 
 def baseline_results(subject: OperatorUnderTest, example: Example, title: str) -> Baseline:
-    """Compute values and gradients, on separate tensors.
+    """Compute values and gradients on separate tensors.
 
     Raises:
         Refused: if the operator refuses the call.
@@ -223,7 +223,7 @@ def _baseline_results(subject: OperatorUnderTest, example: Example) -> Baseline:
 
 
 def of_single_precision(array: Array) -> bool:
-    """Return whether all numbers are exact in single precision, and not all are round numbers."""
+    """Return whether all numbers are exactly representable in single precision, and some are not round numbers."""
     if array.dtype.kind not in "fc" or not array.size:
         return False
     if array.dtype.itemsize <= (8 if array.dtype.kind == "c" else 4):

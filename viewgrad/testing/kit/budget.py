@@ -12,11 +12,11 @@ from .arguments import Example
 
 PROFILES: Final = {"quick": 0.5, "default": 2.0, "thorough": 60.0}  # CPU seconds of a check
 CALLS: Final = 400  # multiples of the time of the user's call that are always allowed
-SHARE: Final = 0.25  # fraction of the remaining time, after which every fourth call of a family is checked
+SHARE: Final = 0.25  # the fraction of the remaining time after which only every fourth call of a family is checked
 
 
 class _Chosen:
-    """The active profile."""
+    """The selected profile."""
 
     name = "default"
 
@@ -46,7 +46,7 @@ class Budget:
 
     Arguments:
         seconds: the total.
-        began: when it began.
+        began: the time at which it began.
     """
 
     seconds: float
@@ -54,23 +54,23 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The seconds left; negative if they are used up."""
+        """Return the remaining seconds; negative once they are used up."""
         return self.seconds - (time.process_time() - self.began)
 
     def at_least(self, call: float) -> None:
-        """Leave time for a slow operator.
+        """Extend the budget for a slow operator.
 
         Arguments:
-            call: the seconds that one call of it takes.
+            call: the duration of one call, in seconds.
         """
         self.seconds = max(self.seconds, CALLS * call)
 
     def within(self, examples: Iterable[Example], most: float = float("inf")) -> Iterator[Example | None]:
-        """Yield the examples while there is time, then every fourth, then None for each.
+        """Yield examples as long as there is time, then every fourth one, with None in place of the others.
 
         Arguments:
-            examples: the calls, the most informative ones first.
-            most: the seconds after which only every fourth is taken.
+            examples: the calls, most informative first.
+            most: the number of seconds after which only every fourth call is yielded.
         """
         began, soft = time.process_time(), min(most, max(SHARE * self.left, 0.0))
         for number, example in enumerate(examples):

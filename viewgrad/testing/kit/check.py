@@ -1,4 +1,4 @@
-"""`check_operator`: every property of an operator, at the user's arguments and at others derived from them."""
+"""`check_operator`: checks every property of an operator at the given arguments and at others derived from them."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def check_operator(
             no arguments.
         arguments: more positional arguments, as a sequence.
         keywords: keyword arguments of the operator, as a mapping. If it is given, `rest` must be empty.
-        options: the values to try, by argument: ``{"slope": [0.1, 0.2]}``. No others are tried. If the call does not
-            give the argument and it has no default, the first value is used. A value that is not a list is passed to
+        options: the values to try, by argument: ``{"slope": [0.1, 0.2]}``. No others are tried. If the argument is
+            missing from the call and has no default, the first value is used. A value that is not a list is passed to
             the operator as a keyword argument.
         inplace: the in-place form, which overwrites the first argument with the result; known for operators made by
             `define_op`.
@@ -74,13 +74,13 @@ def check_operator(
         valid: a function that returns whether a call is valid; it receives the arguments of the call, with arrays
             instead of tensors.
         structure: by name or position, "symmetric", "triangular", "positive definite", or a projection of arrays. The
-            argument is perturbed within this structure, and derived calls have it too.
+            argument is perturbed within this structure, and derived calls preserve it.
         dtype_kinds: "fc" to require support for complex numbers, "f" to skip them. By default, they are required if an
             argument is complex or the operator's source mentions complex numbers; otherwise wrong complex gradients are
             noted in the report.
         float32: True to require that float32 arguments give float32 results. By default, this is required if an
             argument has that dtype, and noted otherwise.
-        disturb: a function that changes state the operator may hold, for example by calling another of its methods. It
+        disturb: a function that changes state the operator may have, for example by calling another of its methods. It
             is called with the operator or without arguments, and the operator must return the same values afterwards.
         order: 1 to skip second derivatives; 2 by default.
         only: the properties to check; all by default.
@@ -115,7 +115,7 @@ def check_operator(
         "only": only, "seconds": seconds, "max_examples": max_examples, "options": options,
         "switched_off": switched_off,
     }  # fmt: skip
-    for name in own & chosen.keys():  # arguments of the operator that have the same name
+    for name in own & chosen.keys():  # arguments of the operator with the same names
         if chosen[name] is not None:
             rest[name] = chosen[name]
         chosen[name] = None
@@ -181,7 +181,7 @@ def _options_of(
 
 
 def _require_known(operator: Any, rest: Mapping[str, Any]) -> None:
-    """Raise for a keyword that is close to an option of the check and unknown to the operator.
+    """Raise for a keyword that resembles an option of the check but is unknown to the operator.
 
     Raises:
         TypeError: with the name that was probably meant.

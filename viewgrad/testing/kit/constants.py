@@ -1,4 +1,4 @@
-"""The numbers and strings in an operator's code, at which it may branch."""
+"""The numbers and strings in an operator's code at which it may branch."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def numbers_in(*things: Any) -> list[float]:
 
 
 def strings_in(*things: Any) -> list[str]:
-    """Return the words in the code of functions, such as subscripts of contractions; sentences do not count."""
+    """Return the words in the code of functions, such as contraction subscripts; sentences are ignored."""
     found = [value for thing in things for value in _constants(thing) if type(value) is str]
     return [text for text in dict.fromkeys(found) if WORD.fullmatch(text)][:MOST]
 
 
 def names_in(thing: Any) -> set[str]:
-    """Return the names of the functions and attributes that an operator's own code uses."""
+    """Return the names of the functions and attributes used by an operator's own code."""
     found: set[str] = set()
     if isinstance(thing, Operator):
         for formula in thing.formulas:
@@ -44,10 +44,10 @@ def names_in(thing: Any) -> set[str]:
 
 
 def takes_single_matrices(thing: Any) -> bool:
-    """Return whether code is written for single matrices, though NumPy's functions accept stacks of them.
+    """Return whether code is written for single matrices, although NumPy's functions accept stacks of them.
 
-    It transposes by `.T`, which reverses all axes, or uses linear algebra beside diagonals and outer products. It uses
-    nothing that is meant for stacks.
+    This is the case if it transposes with `.T`, which reverses all axes, or combines linear algebra with diagonals and
+    outer products, and uses nothing that is meant for stacks.
     """
     names = names_in(thing)
     if names & OF_STACKS or not names & OF_ONE_MATRIX:
@@ -58,7 +58,7 @@ def takes_single_matrices(thing: Any) -> bool:
 
 
 def _multiplies_matrices(thing: Any) -> bool:
-    """Return whether code has the operator @."""
+    """Return whether code uses the operator @."""
     code = thing.forward if isinstance(thing, Operator) else thing
     return any(step.argrepr in ("@", "@=") for one in _codes(code, set(), DEPTH) for step in dis.get_instructions(one))
 
@@ -90,7 +90,7 @@ def _constants(thing: Any) -> Iterator[Any]:
 
 
 def _codes(thing: Any, seen: set[int], depth: int) -> Iterator[types.CodeType]:
-    """Yield the code of a function or custom `Function`, and of user code that it calls."""
+    """Yield the code of a function or custom `Function`, and of the user code that it calls."""
     if id(thing) in seen or depth == 0:
         return
     seen.add(id(thing))

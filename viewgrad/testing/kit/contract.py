@@ -16,8 +16,9 @@ from .arguments import Example, mapped, slots_in
 Array = np.ndarray[Any, Any]
 Interval = tuple[float, float]
 
-SMALLEST_EIGENVALUE: Final = 0.05  # of derived positive definite matrices, relative to the largest one
-WITHIN: Final = 1e-9  # relative distance to a structure up to which an array has it
+# the smallest eigenvalue of derived positive definite matrices, relative to the largest one
+SMALLEST_EIGENVALUE: Final = 0.05
+WITHIN: Final = 1e-9  # the relative distance up to which an array counts as having a structure
 
 
 @attrs.frozen(eq=False)
@@ -27,13 +28,13 @@ class Contract:
     Arguments:
         inplace: its in-place form, or None.
         reference: the same function for arrays, or None.
-        surrogate: the function whose derivative its gradient is, or None for its own.
+        surrogate: the function whose derivative is used as the gradient, or None for the operator itself.
         domain: the interval of all arguments, or one interval (or None) for each.
-        complex: whether it is right for complex numbers; None to find out.
-        valid: whether it is meant for a call, or None for all that it does not refuse.
-        structure: by argument, the set of matrices that it lies in.
+        complex: whether it supports complex numbers; None to find out.
+        valid: a function that returns whether a call is valid, or None if all accepted calls are.
+        structure: by argument, the set of matrices that contains it.
         options: by argument, the values to try.
-        disturb: a function that changes state the operator may hold, between two calls.
+        disturb: a function, called between two calls, that changes state the operator may have.
     """
 
     inplace: Callable[..., Any] | None = None
@@ -47,7 +48,7 @@ class Contract:
     disturb: Callable[..., Any] | None = None
 
     def domains(self, example: Example, parameters: Sequence[str]) -> dict[int, Interval]:
-        """Return the interval of each tensor of a call, by slot, if it is bounded."""
+        """Return the domain of each tensor of a call, by slot, if it is bounded."""
         domain = self.domain
         if domain is None:
             return {}
@@ -66,7 +67,7 @@ class Contract:
         return found
 
     def structures(self, example: Example, parameters: Sequence[str]) -> dict[int, Structure]:
-        """Return the structure of each tensor of a call that has one, by slot."""
+        """Return the structure of each tensor of a call, by slot, if it has one."""
         found = {}
         for place, given in self.structure.items():
             for slot in slots_of(example, place, parameters, "structure"):
@@ -76,7 +77,7 @@ class Contract:
 
 @attrs.frozen(eq=False)
 class Structure:
-    """A set of arrays: symmetric, triangular or positive definite matrices, or one of the user's.
+    """A set of arrays: symmetric, triangular or positive definite matrices, or a set defined by the user.
 
     Arguments:
         name: for messages.
@@ -92,7 +93,7 @@ class Structure:
         """Return whether an array lies in the set."""
         try:
             return bool(np.allclose(self.tangent(array), array, rtol=WITHIN, atol=WITHIN))
-        except Exception:  # a projection of the user's may raise anything for other shapes
+        except Exception:  # a user's projection may raise anything for other shapes
             return False
 
     def jacobian(self, array: Array) -> Array:
@@ -130,7 +131,7 @@ STRUCTURES: Final = ("symmetric", "triangular", "lower triangular", "upper trian
 
 
 def structure_of(given: Any, array: Array, place: Any) -> Structure:
-    """Return a structure by name, or by a projection.
+    """Return the structure with a given name or projection.
 
     Raises:
         ValueError: for an unknown name, or an array that does not have it.
@@ -166,7 +167,7 @@ def slots_of(example: Example, place: Any, parameters: Sequence[str], of: str) -
     if place in parameters and parameters.index(place) < len(example.args):
         return slots_in(example.args[parameters.index(place)])
     if place in parameters:
-        return []  # left out of this call
+        return []  # omitted in this call
     known = [*parameters, *example.kwargs]
     told = near_matches(str(place), known).rstrip("; ")
     raise ValueError(f"{of}= names the argument {place!r}, which the call does not have; {told}")
@@ -186,11 +187,11 @@ def guarded(
     structures: Mapping[Any, Structure],
     refuse: Callable[[str], Exception],
 ) -> Callable[..., Any]:
-    """Return a function that rejects calls outside the declared domain.
+    """Wrap a function so that it rejects calls outside the declared domain.
 
     Arguments:
-        structures: by name or position, the structure that an argument must have.
-        refuse: makes the error to raise.
+        structures: the structure required of an argument, by name or position.
+        refuse: a function that creates the error to raise.
     """
 
     @functools.wraps(function)

@@ -1,9 +1,9 @@
-"""Finite differences with an error model: each entry of a Jacobian with an error estimate.
+"""Finite differences with an error model: each entry of a Jacobian has an error estimate.
 
-Only values of the function are used. Differences are taken over a ladder of steps and extrapolated (Richardson's
+Only values of the function are used. Differences are computed for a ladder of step sizes and extrapolated (Richardson's
 scheme; C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", 1982). The best entry of the scheme is the
-derivative, and its neighbours give the error. One-sided differences detect edges of domains, and kinks, at which any
-number between the two slopes is a derivative.
+derivative, and its neighbours determine the error. One-sided differences detect the edges of domains, and kinks, at
+which any number between the two slopes is a derivative.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Along = Callable[[float], Array | None]  # the values after a step; None if ther
 
 DOUBLE: Final = 2.3e-16
 SINGLE: Final = 1.2e-7
-RATIO: Final = 3.0  # the ratio of steps of the long ladder
+RATIO: Final = 3.0  # the ratio of successive steps in the long ladder
 STAIRS: Final = (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8)
-CANCELLING: Final = 2e-6  # steps over which the digits of a difference may all cancel
+CANCELLING: Final = 2e-6  # the number of steps over which all digits of a difference may cancel
 
 
 @attrs.frozen
@@ -30,8 +30,8 @@ class Estimate:
     """Derivatives of all outputs along one direction, found numerically.
 
     Arguments:
-        low: the smaller of the slopes on the two sides; the derivative where it is smooth.
-        high: the larger.
+        low: the smaller of the two one-sided slopes; the derivative if the function is smooth.
+        high: the larger one.
         error: bounds on their errors.
         kink: the mask of outputs for which the two differ.
     """
@@ -42,7 +42,7 @@ class Estimate:
     kink: Array
 
     def agrees(self, found: Array, rtol: Array | float, floor: Array | float) -> Array:
-        """Return for each output whether another derivative is consistent with the estimate."""
+        """Return, for each output, whether another derivative is consistent with the estimate."""
         with np.errstate(all="ignore"):
             known = np.isfinite(self.error) & np.isfinite(self.low) & np.isfinite(self.high)
             size = np.maximum(
@@ -57,14 +57,14 @@ class Estimate:
         return fits
 
     def trusted(self, rtol: float) -> Array:
-        """Return for each output whether the estimate is accurate to about `rtol`."""
+        """Return, for each output, whether the estimate is accurate to about `rtol`."""
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         good: Array = self.error <= rtol * size + 1e-10
         return good
 
 
 def quick_estimate(along: Along, scale: float, noise: Array, enough: Callable[[Estimate], bool]) -> Estimate | None:
-    """Estimate from four values nearby, or six if these do not suffice; None if a value is missing."""
+    """Estimate from four nearby values, or six if these do not suffice; return None if a value is missing."""
     slopes: list[Array] = []
     largest: Any = 0.0
     estimate: Estimate | None = None
@@ -88,7 +88,7 @@ def quick_estimate(along: Along, scale: float, noise: Array, enough: Callable[[E
 
 
 def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, levels: int = 18) -> Estimate:
-    """Estimate from central and one-sided differences, over steps from an eighth of `scale` to a billionth."""
+    """Estimate from central and one-sided differences, for steps from an eighth of `scale` to a billionth."""
     above: list[Array] = []
     below: list[Array] = []
     steps = [scale / 8 * RATIO**-k for k in range(levels)]
@@ -101,7 +101,7 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
     with np.errstate(all="ignore"):
         ups, downs = np.array(above), np.array(below)
         size = np.fmax(np.fmax(np.abs(ups), np.abs(downs)), np.abs(start))
-        # Values that vanish at tiny steps may be differences of numbers that don't: they are as uncertain as others.
+        # Values that vanish at tiny steps may be differences of numbers that do not: they are as uncertain as others.
         size = np.maximum(size, np.sort(np.where(np.isfinite(size), size, 0.0), axis=0)[-3])
         roundoff = 2 * noise * size / h
         center = _extrapolated((ups - downs) / (2 * h), roundoff, 2)
@@ -115,7 +115,7 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
         for other in (right, left):
             better = ~np.isfinite(error) | (np.isfinite(other[1]) & (other[1] < error) & ~np.isfinite(center[1]))
             value, error = np.where(better, other[0], value), np.where(better, other[1], error)
-        # An infinite one-sided slope is a jump; if both sides have such slopes, it is at the start itself.
+        # An infinite one-sided slope is a jump; if both slopes are infinite, the jump is at the point itself.
         jump = np.isfinite(center[1]) & ~(np.isfinite(right[1]) & np.isfinite(left[1]))
         error = np.where(jump, np.inf, error)
         low = np.where(kink, np.minimum(right[0], left[0]), value)
@@ -125,7 +125,7 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
 
 
 def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Array]:
-    """Return the limit of slopes for decreasing steps whose errors are powers of the step, with its error."""
+    """Return the limit of slopes for decreasing steps, whose errors are powers of the step, with its error."""
     columns = [slopes]
     for j in (1, 2):
         factor = RATIO ** (order * j)
@@ -143,7 +143,7 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
             off = np.maximum(off, np.abs(column - columns[j - 1]) / RATIO)
         off = off + roundoff
         for k in range(j + 2, len(slopes)):
-            # If all values are equal, the step is too small to matter, or the function is constant.
+            # If all values are equal, the step is too small to have an effect, or the function is constant.
             better_here = np.isfinite(off[k]) & (off[k] < least)
             best = np.where(better_here, column[k], best)
             least = np.where(better_here, off[k], least)
@@ -158,10 +158,10 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
 
 
 def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) -> Array | None:
-    """Estimate the relative rounding error of the values of each output; None if there are none.
+    """Estimate the relative rounding error of the values of each output, or return None if there are no values.
 
-    A function that computes in single precision somewhere gives values that don't move with a tiny step, or that fit
-    into single precision.
+    A function that computes in single precision internally returns values that do not change with a tiny step, or that
+    are representable in single precision.
     """
     start = value_at(x)
     if start is None:
@@ -185,7 +185,7 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
         there = abs(step) / 1e-3 * np.abs(far - start)
         stair = (np.abs(values - start) <= 0.1 * there) & (there >= 8 * SINGLE * np.maximum(np.abs(start), np.abs(far)))
         if abs(step) < CANCELLING:
-            stair &= start != 0  # if all digits cancel, nothing is left, and the difference is constant as well
+            stair &= start != 0  # if all digits cancel, the difference is constant as well
         coarse &= ~stair
     with np.errstate(all="ignore"):
         tried = np.array([start, far])

@@ -1,4 +1,4 @@
-"""The error of a check: the property that does not hold, the numbers, and a program that shows it."""
+"""The error raised by a check, with the violated property, the numbers, and a program that reproduces it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Failure(Mismatch):
         element: the index of the worst element, for numerical failures.
         found: the value that the operator computed there.
         expected: the expected value.
-        entries: the elements that differ, with both numbers; the worst ones of many.
-        program: Python that fails in the same way in a fresh interpreter, and passes once the operator is mended.
+        entries: the elements that differ, with both numbers; only the worst if there are many.
+        program: Python that fails in the same way in a fresh interpreter, and passes once the operator is fixed.
         others: the failures of other properties, if the check continued.
     """
 
@@ -51,15 +51,15 @@ class Failure(Mismatch):
         self.standalone_program = ""
 
     def standalone(self) -> str:
-        """Return the program of the failure with the operator's source in it, without imports of the user's modules.
+        """Return the program of the failure with the operator's source included, without imports of the user's modules.
 
-        If a source cannot be found, the import stays.
+        If a source cannot be found, the import remains.
         """
         return self.standalone_program or self.program
 
     @property
     def is_of_digits(self) -> bool:
-        """Return whether a number is NaN by zero times infinity, or nearly correct."""
+        """Return whether a number is nearly correct, or NaN because of zero times infinity."""
         found, expected = self.found, self.expected
         if not isinstance(found, float | complex) or not isinstance(expected, float | complex):
             return False

@@ -1,4 +1,4 @@
-"""The message of a failure: the property, the call, the entries that differ, and a program that fails when pasted."""
+"""The message of a failure: the property, the call, the entries that differ, and a program that reproduces it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .reproduction import HEADER, definition_of, source_of
 from .script import Script
 
 PATIENCE: Final = 3.0  # seconds for a trial run of a program
-SEARCH: Final = 5.0  # CPU seconds in which to find a program that fails
+SEARCH: Final = 5.0  # CPU seconds for finding a program that fails
 ONCE: Final = (
     "If its backward is not meant to be differentiated, decorate it with once_differentiable, or check with order=1."
 )
 SECOND: Final = "second derivatives"
 TRIES: Final = 25
-TRIES_OF_THREADS: Final = 3  # they take turns, and so fail each time
+TRIES_OF_THREADS: Final = 3  # they run in turns, and so fail every time
 OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
 FILE: Final = "<program of a failure>"
 
@@ -38,8 +38,8 @@ def definitions_of(subject: OperatorUnderTest, given: Any, standalone: bool = Fa
 
     Arguments:
         subject: the operator.
-        given: the operator as the user gave it.
-        standalone: whether to write the source down where it could be imported.
+        given: the operator as passed by the user.
+        standalone: whether to include the source even if it can be imported.
     """
     operator = subject.operator
     thing, apply = given, ""
@@ -74,7 +74,7 @@ def _define(name: str, thing: Any, apply: str, standalone: bool) -> list[str]:
 
 
 def fresh_source_of(subject: OperatorUnderTest, given: Any) -> str:
-    """Return Python that defines the operator without importing it; "" if it has no source."""
+    """Return Python code that defines the operator without importing it, or "" if it has no source."""
     custom = subject.custom
     written = given if custom is None else custom
     if str(getattr(written, "__module__", "viewgrad")).split(".")[0] == "viewgrad":
@@ -106,7 +106,7 @@ def tell(
         first: the failure of the call in which it was found.
         subject: the operator.
         earlier: earlier calls, including the user's.
-        definitions: the lines that define it and its helpers.
+        definitions: the lines that define the operator and its helpers.
 
     Returns:
         The smaller of the two failures that has a failing program.
@@ -114,7 +114,7 @@ def tell(
     told, program, standalone, began = failure, "", "", time.process_time()
     copied = {**definitions_of(subject, subject.given, standalone=True)}
     if subject.source:
-        # In its state before the first call.
+        # With the operator in its state before the first call.
         copied["operator"] = [subject.source.removeprefix("\n".join(HEADER) + "\n")]
     for candidate in dict.fromkeys((failure, first)):
         for computed in (True, False) if candidate.script is not None and candidate.script.computed else (False,):
@@ -122,7 +122,7 @@ def tell(
                 _programs(candidate, earlier, definitions, computed),
                 _programs(candidate, earlier, copied, computed),
                 strict=True,
-            )  # the second defines the operator again, without state from earlier calls
+            )  # the second program redefines the operator, without state from earlier calls
             pairs = (
                 (text, copy)
                 for text, copy in texts
@@ -160,7 +160,7 @@ def _message(told: Failure, first: Failure, script: Script, subject: OperatorUnd
 
 
 def _hints(failure: Failure, script: Script, subject: OperatorUnderTest) -> list[str]:
-    """Return advice for a call that the user did not make, and for a backward pass that is hardly meant for another."""
+    """Return advice for a derived call, and for a backward pass that is probably meant for other calls."""
     name = base_name(failure.property)
     if script.derived:
         return [
@@ -174,7 +174,7 @@ def together(failures: Sequence[Failure]) -> Failure:
     """Return the first of several failures, with the messages of all.
 
     Arguments:
-        failures: each with its message, the most basic property first.
+        failures: the failures with their messages, most basic property first.
     """
     first, *rest = failures
     first.others = tuple(rest)
@@ -188,9 +188,9 @@ def together(failures: Sequence[Failure]) -> Failure:
 def _programs(
     failure: Failure, earlier: Sequence[Example], definitions: Mapping[str, list[str]], computed: bool
 ) -> Iterator[str]:
-    """Yield the program of a failure, then the same after other calls, then repeated.
+    """Yield the program of a failure, then the program after other calls, then repeated.
 
-    A program with threads is yielded alone: threads that wait use no CPU time, by which the search is limited.
+    A program with threads is yielded alone, since threads that wait use no CPU time, which limits the search.
     """
     script = failure.script
     assert script is not None
@@ -216,13 +216,13 @@ def _programs(
 
 
 def _unlike(script: Script) -> list[Example]:
-    """Return the call with other values, if any can be changed."""
+    """Return the call with other values, or None if none can be changed."""
     arrays = [np.asarray(0.75 * a, a.dtype) if a.dtype.kind in "fc" else a for a in script.example.arrays]
     return [script.example.with_arrays(arrays)] if script.example.wanted else []
 
 
 def _passing(script: Script, example: Example) -> list[str]:
-    """Return the lines of another call whose tensors are freed, so that others may reuse the memory."""
+    """Return the lines of another call whose tensors are freed, so that their memory may be reused."""
     names = ", ".join(f"b{k}" for k in range(len(example.arrays)))
     return [*_call(script, example), f"del {names}"] if names else _call(script, example)
 
@@ -256,7 +256,7 @@ def _call(script: Script, example: Example) -> list[str]:
 
 
 def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Return whether a program fails each time it is tried."""
+    """Return whether a program fails every time it is tried."""
     began = time.process_time()
     for tries in range(TRIES_OF_THREADS if base_name(failure.property) == THREADS else TRIES):
         if not _fails(program, failure, subject):
@@ -267,7 +267,7 @@ def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) ->
 
 
 def _fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
-    """Return whether a program fails as expected; assumed if it is not tried here."""
+    """Return whether a program fails as expected; programs that are not tried here are assumed to."""
     if not subject.source or subject.operator is not None:
         return True
     try:

@@ -31,12 +31,12 @@ Again = Callable[[Example], Any]
 
 STATE: Final = "state between calls"
 BEGINNING: Final = "something to check"
-MOST_REFUSALS: Final = 60  # errors in backward passes that are remembered
-CALLS: Final = 20  # repetitions that show whether an operator is deterministic
+MOST_REFUSALS: Final = 60  # the number of recorded errors in backward passes
+CALLS: Final = 20  # the number of repetitions that decide whether an operator is deterministic
 
 
 class Stop(Exception):
-    """The check cannot continue."""
+    """Raised if the check cannot continue."""
 
 
 @attrs.define(eq=False)
@@ -45,13 +45,13 @@ class Findings:
 
     Arguments:
         subject: the operator.
-        base: the call that the user gave.
+        base: the user's call.
         report: the report, which counts examples and refused calls.
-        keep_going: whether to continue after a failure, and report all.
+        keep_going: whether to continue after a failure and report all failures.
         failures: each failure, with a function that repeats its check for another call.
-        steady: the baseline of the user's call, which shows whether the operator holds state.
-        too_slow: the properties in which a call took too long.
-        refusals: errors in the backward pass of calls that the user did not make.
+        steady: the baseline of the user's call, which reveals whether the operator has state.
+        too_slow: the properties for which a call took too long.
+        refusals: errors in the backward pass of derived calls.
     """
 
     subject: OperatorUnderTest
@@ -65,19 +65,19 @@ class Findings:
 
     @property
     def failed(self) -> set[str]:
-        """The properties that do not hold."""
+        """The violated properties."""
         return {base_name(failure.property) for failure, _ in self.failures}
 
     def in_order(self) -> list[tuple[Failure, Again | None]]:
-        """Return the failures, the most basic property first."""
+        """Return the failures, most basic property first."""
         return sorted(self.failures, key=lambda found: PROPERTIES.index(base_name(found[0].property)))
 
     def fail(self, failure: Failure, again: Again | None) -> None:
-        """Add a failure, one per property; if the operator holds state, that is the failure instead.
+        """Add a failure, one per property; if the operator has state, report that instead.
 
         Arguments:
             failure: the failure.
-            again: repeats its check for another call.
+            again: a function that repeats the check for another call.
 
         Raises:
             Stop: if the check ends with this failure.
@@ -107,7 +107,7 @@ class Findings:
             self.refusals.append(f"{name}: {refused}")
 
     def note_error(self, name: str, error: Exception) -> None:
-        """Note an error of the kit: a nondeterministic operator, or a defect of the kit."""
+        """Record an error of the kit: a nondeterministic operator, or a defect of the kit itself."""
         unsteady = self._unsteadiness(CALLS)
         if unsteady is not None:
             self.fail(unsteady, None)
@@ -117,7 +117,7 @@ class Findings:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[list[Failure]]:
-        """Return a context whose failures are collected in a list, apart from the others."""
+        """Return a context in which failures are collected in a separate list."""
         kept, going = list(self.failures), self.keep_going
         self.keep_going = True
         unmeant: list[Failure] = []
@@ -126,7 +126,7 @@ class Findings:
         self.failures, self.keep_going = kept, going
 
     def complete_report(self, seconds: float) -> None:
-        """Add the notices to the report, and the CPU time."""
+        """Add the notices and the CPU time to the report."""
         notices = self.report.notices
         notices += [text for text in self.subject.notices if text not in notices]
         if self.refusals:
@@ -139,7 +139,7 @@ class Findings:
         self.report.seconds = seconds
 
     def _unsteadiness(self, *calls: int) -> Failure | None:
-        """Return the failure of the user's call to give the same values again, or None."""
+        """Return the failure of the user's call to return the same values again, or None."""
         if self.steady is None:
             return None
         try:
@@ -151,7 +151,7 @@ class Findings:
         return None
 
     def _unmeant(self, example: Example) -> str | None:
-        """Return the difference to the user's call that the operator is hardly meant for, or None."""
+        """Return the difference from the user's call for which the operator is probably not intended, or None."""
         subject, base = self.subject, self.base
         if not is_meant_for_ranks(subject, example, base):
             return "numbers of dimensions"
@@ -168,14 +168,14 @@ class Findings:
         return None
 
     def _note_unmeant(self, example: Example, failure: Failure, others: str) -> None:
-        """Note a failure at a call that the operator is hardly meant for."""
+        """Note a failure at a call for which the operator is probably not intended."""
         what = f"it accepts other {others}, but its gradient is wrong for them"
         self.report.refuse(example.family)
         advice = "If it is not meant for them, raise in forward, or check with valid=..."
         self.subject.note_once(f"{what}. {advice}", f"{example.label}: {failure.reason.split(':')[0]}")
 
     def _smallest_undefined(self) -> str | None:
-        """Return a notice with the smallest call of finite numbers that returns NaN, or None."""
+        """Return a notice about the smallest call of finite numbers that returns NaN, or None."""
         subject = self.subject
         if subject.undefined is None:
             return None

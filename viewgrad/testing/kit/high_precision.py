@@ -1,8 +1,8 @@
-"""The values of an operator with sixty digits: its own code, run on arrays of mpmath numbers.
+"""The values of an operator with sixty digits, computed by running its own code on arrays of mpmath numbers.
 
-NumPy's functions, and the ones of `scipy.special`, accept such an array by NumPy's protocols. The library's functions
-and Python's `math` are replaced in copies of the operator's functions. Code that needs floats is not supported: other
-functions of SciPy, conversions, memory of floats.
+NumPy's functions, and those of `scipy.special`, accept such arrays by NumPy's protocols. The library's functions and
+Python's `math` are replaced in copies of the operator's functions. Code that requires floats is not supported: other
+SciPy functions, conversions, or memory of floats.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DIGITS: Final = 60
 
 
 class Unavailable(Exception):
-    """The operator's code does not run on numbers with many digits."""
+    """Raised if the operator's code does not run on numbers with many digits."""
 
 
 def _mpmath() -> Any:
@@ -51,7 +51,7 @@ def with_many_digits() -> Iterator[Any]:
 
 
 class PreciseArray:
-    """An array of mpmath numbers in place of an array or a tensor of floats.
+    """An array of mpmath numbers that replaces an array or a tensor of floats.
 
     Arguments:
         numbers: an object array.
@@ -157,7 +157,7 @@ def as_numbers(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return an index or an option with plain arrays in place of tensors."""
+    """Return an index or an option with tensors replaced by plain arrays."""
     if isinstance(value, PreciseArray):
         if all(type(item) in (bool, int, np.bool_, np.int64) for item in value.numbers.reshape(-1)):
             kinds = {type(item) for item in value.numbers.reshape(-1)}
@@ -169,7 +169,7 @@ def _plain(value: Any) -> Any:
 
 
 def _each(name: str) -> Callable[..., Any]:
-    """Apply a function of numbers element-wise."""
+    """Apply a function of numbers elementwise."""
 
     def apply(*args: Any, out: Any = None, where: Any = True, **kwargs: Any) -> Any:
         if out is not None or where is not True:
@@ -192,7 +192,7 @@ def _power(mp: Any) -> Callable[[Any, Any], Any]:
 
 
 def _real(name: str) -> Callable[[Any], Any]:
-    """Return an mpmath function that is NaN where its value is not real."""
+    """Wrap an mpmath function so that it returns NaN where its value is not real."""
 
     def of(mp: Any) -> Callable[[Any], Any]:
         function = getattr(mp, name)
@@ -277,7 +277,7 @@ REDUCTIONS: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimu
 
 
 def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a NumPy function that also works on object arrays."""
+    """Wrap a NumPy function so that it also works on object arrays."""
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         kwargs.pop("dtype", None)
@@ -371,7 +371,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def function_named(name: str) -> Callable[..., Any]:
-    """Return the counterpart of a function of NumPy or of the library.
+    """Return the counterpart of a function of NumPy or the library.
 
     Raises:
         Unavailable: if there is none.
@@ -399,7 +399,7 @@ class Namespace:
 
 
 class Context:
-    """The `ctx` of a custom function: accepts anything."""
+    """The `ctx` of a custom function, which accepts any attribute or call."""
 
     needs_input_grad: Final = (False,) * 99
 
@@ -449,7 +449,7 @@ def _counterpart(name: str, value: Any, seen: dict[int, Any]) -> Any:
 
 
 def precise_values(code: Any, example: Example, arrays: Sequence[Array]) -> list[Array]:
-    """Return all results with many digits, as object arrays; call it in `with_many_digits`.
+    """Return all results with many digits as object arrays; to be called within `with_many_digits`.
 
     Arguments:
         code: a custom `Function`, a declared operator, or a function of tensors.
@@ -457,7 +457,7 @@ def precise_values(code: Any, example: Example, arrays: Sequence[Array]) -> list
         arrays: the values of its tensors.
 
     Raises:
-        Unavailable: if its code does not run on such numbers.
+        Unavailable: if the code does not run on such numbers.
     """
     operands = [PreciseArray(as_numbers(array)) if array.dtype.kind in "fO" else array for array in arrays]
     args, kwargs = example.filled(operands)

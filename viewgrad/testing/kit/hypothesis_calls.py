@@ -1,4 +1,4 @@
-"""Checks of several calls: drawn by Hypothesis from strategies or near given values, or samples of a declaration."""
+"""Checks of several calls: drawn by Hypothesis from strategies or near given values, or samples from a declaration."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .report import Report
 
 Array = np.ndarray[Any, Any]
 SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
-IN_SHORT = 0.5  # fraction of the time of a check for the calls of one test, after which only gradients are checked
-MOST_REFUSED = 20  # refused calls, with none accepted, after which a test prints why nothing is checked
-SHARE = 10  # examples of the profile per call, by default: a call is a whole check
-GRID = 16  # log2 of the width of an interval over the step of drawn numbers
+IN_SHORT = 0.5  # the fraction of a check's time for the calls of one test, after which only gradients are checked
+MOST_REFUSED = 20  # the number of refused calls, with none accepted, after which a test prints why nothing is checked
+SHARE = 10  # the fraction of the profile's examples drawn by default, since each call is a whole check
+GRID = 16  # log2 of the ratio of an interval's width to the step of drawn numbers
 
 
 class Checks(Protocol):
@@ -45,7 +45,7 @@ class Checks(Protocol):
 
 
 def holds_strategies(value: Any) -> bool:
-    """Return whether there is a Hypothesis strategy anywhere in the arguments."""
+    """Return whether the arguments contain a Hypothesis strategy."""
     return any(isinstance(leaf, st.SearchStrategy) for leaf in _leaves(value))
 
 
@@ -57,9 +57,9 @@ def check_drawn(
     name: str,
     after: Report | None = None,
 ) -> Report:
-    """Check an operator at calls drawn from strategies: the first one completely, the others briefly.
+    """Check an operator at calls drawn from strategies: the first one in full, the others briefly.
 
-    If `after` is the report of the user's call, all are checked briefly, and may be refused.
+    If `after` is the report of the user's call, all calls are checked briefly and may be refused.
     """
     if currently_in_test_context():
         raise TypeError("inside a Hypothesis test, draw the arguments there, and give them to check_operator")
@@ -93,14 +93,15 @@ def check_drawn(
 
 
 class KnownFailures:
-    """The failed calls of one test, so that Hypothesis's repetitions cost nothing.
+    """The failed calls of one test, so that repetitions by Hypothesis cost nothing.
 
-    All failures are raised from one line: Hypothesis takes failures from different lines for different defects.
+    All failures are raised from the same line, since Hypothesis treats failures from different lines as different
+    defects.
     """
 
     def __init__(self) -> None:
         self._known: dict[Any, Failure] = {}
-        self.source: Any = None  # the source of the operator, before its first call
+        self.source: Any = None  # the source of the operator before its first call
         self.calls = 0
         self.refused = 0  # refused calls
         self.seconds = 0.0  # CPU time of all calls
@@ -118,7 +119,7 @@ class KnownFailures:
             self._raise(known)
 
     def first(self, call: Any, check: Callable[[], Any], rejects_refused: bool = True) -> Any:
-        """Return the result of a check, and remember its failure; a refused call may be rejected instead."""
+        """Return the result of a check and remember its failure; a refused call may be rejected instead."""
         began, failure = time.process_time(), None
         self.calls += 1
         try:
@@ -136,7 +137,7 @@ class KnownFailures:
         return self._raise(failure)
 
     def _tell_if_nothing_is_checked(self, refusal: Failure) -> None:
-        """Count a refused call, and print why if all were refused: Hypothesis's error only says that they were."""
+        """Count a refused call, and print why if all were refused, which Hypothesis's error does not explain."""
         self.refused += 1
         if self.refused == self.calls == MOST_REFUSED:
             print(f"{refusal.reason} (all of {self.calls} calls that were drawn)")
@@ -147,7 +148,7 @@ class KnownFailures:
 
 
 def _is_refusal(failure: Failure) -> bool:
-    """Return whether the operator raised an error at a call, so that there is nothing to check."""
+    """Return whether the operator raised an error for a call, so that there is nothing to check."""
     return failure.property == "something to check" and rejects(failure.__cause__)
 
 
@@ -171,7 +172,7 @@ class _Tests:
 
     @classmethod
     def failures(cls, operator: Any, place: Any) -> KnownFailures:
-        """Return the known failures of an operator checked at a place."""
+        """Return the known failures of an operator checked at a source location."""
         for given_there, there, failures in cls.known:
             if given_there is operator and there is place:
                 return failures
@@ -184,15 +185,16 @@ class _Tests:
 def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Callable[[], Checks]) -> Report | None:
     """Check a call that a Hypothesis test has drawn.
 
-    The first call of a test is checked in full, others in short until half of the profile's time for a check is used
-    up, and their gradients alone after that. After a failure, while Hypothesis shrinks, only its property is checked,
-    for a few seconds in all. A call that the operator refuses is rejected, as `hypothesis.assume` does.
+    The first call of a test is checked in full. The others are checked briefly until half of the profile's time for a
+    check is used up, and after that only their gradients are checked. After a failure, while Hypothesis shrinks, only
+    the failed property is checked, for a few seconds in total. A call that the operator refuses is rejected, as by
+    `hypothesis.assume`.
 
     Arguments:
         operator: the operator.
         place: the code that calls `check_operator`, which identifies the test.
         call: the positional and the keyword arguments.
-        make: makes the check.
+        make: a function that creates the check.
 
     Returns:
         The report; None if there was no time left for this call.
@@ -216,10 +218,11 @@ def check_within_test(operator: Any, place: Any, call: tuple[Any, Any], make: Ca
 
 @contextlib.contextmanager
 def _outside_of_deadline() -> Iterator[None]:
-    """Leave time out of Hypothesis's deadline, which is meant for the code of the test itself.
+    """Exclude time from Hypothesis's deadline, which is meant for the code of the test itself.
 
-    The second of two equal calls costs nothing, which Hypothesis would report as an unreliable test. It leaves out the
-    time that stateful tests spend on their rules; a version that does not keep it counts the check.
+    Otherwise Hypothesis would report the test as unreliable, since the second of two equal calls costs nothing.
+    Hypothesis excludes the time that stateful tests spend on their rules in the same way; versions without that feature
+    include the time of the check.
     """
     times = getattr(current_build_context().data, "_stateful_run_times", None)
     began = time.perf_counter()
@@ -231,7 +234,7 @@ def _outside_of_deadline() -> Iterator[None]:
 
 
 def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Report:
-    """Check an operator at the samples of its declaration: the first one completely, the others briefly."""
+    """Check an operator at the samples in its declaration: the first one in full, the others briefly."""
     reports: list[Report] = []
     for sample in samples_in_each_kind(operator):
         names = sample.differentiable()
@@ -239,7 +242,7 @@ def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Re
         call = sample.replace(**arrays)
         try:
             _run_after(reports, make(call.args, call.kwargs))
-        except Failure as failure:  # for example eigenvectors of complex matrices, whose phases are arbitrary
+        except Failure as failure:  # for example, eigenvectors of complex matrices, whose phases are arbitrary
             unasked = any(np.asarray(part).dtype.kind == "c" for part in _leaves(list(arrays.values())))
             if not (reports and unasked and isinstance(failure.__cause__, DifferentiabilityError)):
                 raise
@@ -254,7 +257,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _run_after(reports: list[Report], check: Checks) -> None:
-    """Run a check, briefly if there are reports of others, and count it in the first of these."""
+    """Run a check, briefly if there are reports of other checks, and count it in the first report."""
     if reports:
         check.in_short()
     report = check.run()
@@ -279,7 +282,7 @@ def _strategy(value: Any) -> st.SearchStrategy[Any]:
 
 
 def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments with strategies in place of tensors and arrays, for values in the same range."""
+    """Return the arguments with tensors and arrays replaced by strategies for values in the same range."""
 
     def like(leaf: Any) -> Any:
         array = leaf._array if isinstance(leaf, Tensor) else leaf
@@ -302,7 +305,7 @@ def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 
 def _between(low: float, high: float) -> st.SearchStrategy[float]:
-    """Draw numbers of an interval that are equal or well separated, since differences cannot resolve 1e-35."""
+    """Draw numbers from an interval that are equal or well separated, since differences cannot resolve 1e-35."""
     numbers = st.floats(low, high)
     width = high - low
     if not 0.0 < width < math.inf:

@@ -1,4 +1,4 @@
-"""Memory layouts of tensors, as lines of Python."""
+"""Memory layouts of tensors, as lines of Python code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# How to make an operand {v} with the value of the leaf {a} (whose array is {n}) from a base {b}.
+# How to create an operand {v} with the value of the leaf {a} (whose array is {n}) from a base {b}.
 INPUT_LAYOUTS: Final[dict[str, str]] = {
     "in tensors of their own": "{v} = vg.clone({a})",
     "transposed": "{b} = vg.clone(vg.contiguous({a}.T)); {v} = {b}.T",
@@ -23,7 +23,7 @@ INPUT_LAYOUTS: Final[dict[str, str]] = {
     "as a part of complex numbers": "{b} = vg.ones({a}.shape, dtype=complex); {b}.imag.copy_({a}); {v} = {b}.imag",
     "as pairs of real numbers": "{b} = vg.clone({a}.view_as_real()); {v} = {b}.view_as_complex()",
 }
-# The same for leaves in memory that NumPy owns.
+# The same for leaves in memory owned by NumPy.
 FOREIGN_LAYOUTS: Final[dict[str, str]] = {
     "in column order": "{v} = vg.from_numpy(np.array({n}, order='F'))",
     "reversed, in foreign memory": "{v} = vg.from_numpy(np.asarray(np.flip(np.flip({n}).copy())))",
@@ -45,7 +45,7 @@ def fits(name: str, array: Array) -> bool:
     return True
 
 
-# Memory layouts of a gradient with the values of the array {u}, and whether all its elements must be equal.
+# Memory layouts of a gradient with the values of the array {u}, and whether all of its elements must be equal.
 GRADIENT_LAYOUTS: Final[dict[str, tuple[str, bool]]] = {
     "in column order": ("vg.from_numpy(np.array({u}, order='F'))", False),
     "reversed": ("vg.from_numpy(np.asarray(np.flip(np.flip({u}).copy())))", False),
@@ -67,12 +67,12 @@ def _first_column(array: Array) -> Array:
 
 
 def _flat(array: Array) -> Array:
-    """Return the array from which windows of overlapping rows are taken."""
+    """Return the array from which windows with overlapping rows are taken."""
     rows, columns = array.shape[0], int(np.prod(array.shape[1:]))
     return np.resize(array.reshape(-1), rows + max(columns, 1) - 1)
 
 
-# Arrays that are expanded to the shape of an array, and how; elements of the result share memory.
+# Arrays that are expanded to the shape of another array, and how; elements of the result share memory.
 OVERLAPS: Final[dict[str, tuple[Callable[[Array], Array], str]]] = {
     "expanded along the first axis": (_first_row, "{a}.expand(*{shape})"),
     "expanded along the last axis": (_first_column, "{a}.expand(*{shape})"),

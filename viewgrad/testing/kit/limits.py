@@ -1,7 +1,7 @@
-"""Operators that approximate a limit, whose gradient is that of the limit: solvers, series, quadrature.
+"""Operators that approximate a limit and whose gradient is that of the limit: solvers, series, quadrature.
 
-Their options count iterations or nodes, or are tolerances. An option is taken for one of these by its name, and because
-the results of the user's call hardly change if it is refined.
+Their options are tolerances or numbers of iterations or nodes. Options are recognized by their names, and because the
+results of the user's call hardly change if they are refined.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Array = np.ndarray[Any, Any]
 
 COUNTS: Final = re.compile(r"iter|step|sweep|term|node|point|round|^n$|^num|order|depth|degree")
 PATTERNS: Final = {int: COUNTS, float: re.compile(r"tol")}
-CONVERGED: Final = 1e-6  # change of results when an option is refined
-AMPLIFIED: Final = 1e3  # an error of a gradient by errors of results
+CONVERGED: Final = 1e-6  # the change of results when an option is refined
+AMPLIFIED: Final = 1e3  # the ratio of an error of a gradient to the error of the results that excuses it
 
 
 def options_of_a_limit(subject: OperatorUnderTest, base: Example) -> tuple[str, ...]:
-    """Return the names of the options of the user's call that say how near to a limit it comes."""
+    """Return the names of the options of the user's call that control the distance from a limit."""
     names = [
         name
         for name, value in subject.usual.items()
@@ -47,7 +47,7 @@ def options_of_a_limit(subject: OperatorUnderTest, base: Example) -> tuple[str, 
 
 
 def counts_nothing(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether an option that counts something is not positive, as it is in the user's call."""
+    """Return whether a count among the options is not positive although it is in the user's call."""
     given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
     counts = [name for name, value in given.items() if type(value) is int and COUNTS.search(name.lower())]
     return any(type(usual := subject.usual.get(name)) is int and given[name] <= 0 < usual for name in counts)
@@ -57,9 +57,9 @@ def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float)
     """Refuse, with a notice, a derived call whose results are further from the limit than those of the user's call.
 
     Arguments:
-        subject: the operator; its `limits` are the options of the limit.
+        subject: the operator, whose `limits` are the relevant options.
         example: the derived call.
-        error: the difference of a gradient from finite differences.
+        error: the difference between a gradient and finite differences.
 
     Raises:
         Refused: if an option is coarser than in the user's call, or if refining it changes the results enough.
@@ -88,7 +88,7 @@ def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float)
 
 
 def _finer(value: Any) -> tuple[Any, ...]:
-    # Odd and even numbers, since iterations may go round in circles.
+    # Odd and even numbers, since iterations may cycle.
     return (value + 1, 2 * value) if type(value) is int else (0.5 * value, 0.1 * value)
 
 
@@ -110,7 +110,7 @@ def _values(subject: OperatorUnderTest, example: Example) -> Sequence[Array] | N
 
 
 def _distance(one: Sequence[Array] | None, other: Sequence[Array] | None) -> float:
-    """Return the largest difference of results relative to their size; infinity if they are not alike."""
+    """Return the largest difference of results relative to their size, or infinity if their shapes differ."""
     if one is None or other is None or [mine.shape for mine in one] != [theirs.shape for theirs in other]:
         return float("inf")
     size = max([1.0, *(float(np.abs(mine).max(initial=0.0)) for mine in one)])

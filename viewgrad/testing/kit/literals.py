@@ -13,7 +13,7 @@ DEFAULTS = {np.dtype(float), np.dtype(complex), np.dtype(np.int64), np.dtype(boo
 
 
 class NoLiteral(ValueError):
-    """A value that cannot be written as an expression."""
+    """Raised for a value that cannot be written as an expression."""
 
 
 def literal(value: Any) -> str:

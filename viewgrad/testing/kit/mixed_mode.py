@@ -19,7 +19,7 @@ ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)
 
 
 def says_absent(error: BaseException) -> bool:
-    """Return whether an error says that an operator lacks forward mode, or second derivatives."""
+    """Return whether an error states that an operator lacks forward mode or second derivatives."""
     return isinstance(error, ABSENT) or (
         isinstance(error, FunctionError) and ("once_differentiable" in str(error) or "second derivative" in str(error))
     )
@@ -56,7 +56,7 @@ def mixed_modes(baseline: Baseline, tangents: dict[int, Array]) -> int:
 def _compared(
     baseline: Baseline, tangents: dict[int, Array], expected: Sequence[Array], what: str, lines: Sequence[str]
 ) -> int:
-    """Run lines within a dual level, and compare `h` with its expected value; return 0 if the mode is missing."""
+    """Run lines within a dual level and compare `h` with its expected value; return 0 if the mode is not supported."""
     script = baseline.script("forward mode", called=False)
     for k in baseline.example.wanted:
         script.let(f"t{k}", tangents[k])

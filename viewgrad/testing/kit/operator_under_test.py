@@ -36,11 +36,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Refused(Exception):
-    """The operator rejected the arguments."""
+    """Raised if the operator rejected the arguments."""
 
 
 class TookTooLong(Refused):
-    """The operator exceeded the time limit."""
+    """Raised if the operator exceeded the time limit."""
 
 
 @attrs.define(eq=False)
@@ -48,33 +48,33 @@ class OperatorUnderTest:
     """An operator and its known properties.
 
     Arguments:
-        function: calls it.
+        function: the function that calls it.
         inplace: its in-place form, or None.
         reference: the same function for arrays, or None.
-        operator: its declaration, if it has one.
-        custom: the `Function` whose `apply` it is, if it is one.
+        operator: its declaration, if any.
+        custom: the `Function` if the operator is the `apply` of one.
         contract: its author's declarations.
-        domains: by slot, the interval in which an argument lies, if that was declared.
+        domains: by slot, the declared interval of an argument, if any.
         structures: by slot, the structure that a matrix has.
-        complex: whether it is held to be right for complex numbers.
+        complex: whether it is expected to be correct for complex numbers.
         numbers: the numbers in its own code.
         strings: the words in its own code.
-        skips_nan: whether its own code looks for elements that are NaN.
-        factorizes: whether its own code factorizes matrices, for which LAPACK may not terminate if they are infinite.
+        skips_nan: whether its own code checks for NaN.
+        factorizes: whether its own code factorizes matrices, which may not terminate in LAPACK if they are infinite.
         single_matrices: whether its own code is written for single matrices, and not for stacks.
-        limits: the options that say how near its results come to a limit.
-        single: whether it computed in single precision at the call that the user gave.
+        limits: the options that control how close its results are to a limit.
+        single: whether it computed in single precision in the user's call.
         scale: the size of values and gradients of that call.
-        written: the slots that it writes to; such an operator is called on clones.
-        outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
-        first: the results of the first of all calls, which is the one that the user gave.
-        given: the object that the user passed, from which the others follow.
+        written: the slots that it writes to; operators with such slots are called on clones.
+        outputs: the number of results of the user's call, and the numbers of those that require grad.
+        first: the results of the very first call, which is the user's.
+        given: the object that the user passed, from which the other attributes are derived.
         ranks: by slot, the number of dimensions in the user's call.
-        usual: by name, the arguments of the user's call and the defaults of others.
-        keeps_float32: whether results of single precision are insisted on for such arguments.
+        usual: by name, the arguments of the user's call, and the defaults of omitted ones.
+        keeps_float32: whether single-precision results are required for single-precision arguments.
         notices: findings that are not failures.
-        undefined: the smallest call so far of finite numbers that returns NaN.
-        source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
+        undefined: the smallest call so far with finite arguments that returns NaN.
+        source: Python code that defines it as `operator` in its initial state; "" if unknown.
     """
 
     function: Callable[..., Any]
@@ -106,7 +106,7 @@ class OperatorUnderTest:
     undefined: Example | None = None
 
     def is_undefined_at(self, example: Example, values: Sequence[Array]) -> bool:
-        """Return whether results are NaN though all arguments are finite, and keep the smallest such call."""
+        """Return whether results are NaN although all arguments are finite, and remember the smallest such call."""
         finite = all(array.size and np.isfinite(array).all() for array in example.arrays)
         if not finite or not any(np.isnan(value).any() for value in values if value.dtype.kind in "fc"):
             return False
@@ -120,12 +120,12 @@ class OperatorUnderTest:
             self.notices.append(text)
 
     def note_once(self, what: str, where: str) -> None:
-        """Record an observation with the first of the calls in which it was made."""
+        """Record an observation together with the first call in which it was made."""
         if not any(notice.startswith(what) for notice in self.notices):
             self.note(f"{what} ({where})")
 
     def fresh(self) -> Callable[..., Any] | None:
-        """Return a copy that has not been called, if its source is known."""
+        """Return a copy that has not been called, if the source is known."""
         if not self.source or self.operator is not None:
             return None
         names: dict[str, Any] = {}
@@ -139,7 +139,7 @@ class OperatorUnderTest:
 
     @property
     def name(self) -> str:
-        """The name in messages and programs."""
+        """The name used in messages and programs."""
         if self.operator is not None:
             return self.operator.name
         if self.custom is not None:
@@ -149,12 +149,12 @@ class OperatorUnderTest:
 
     @property
     def composed(self) -> bool:
-        """True for a plain function, which is differentiated through the operators that it calls."""
+        """True for a plain function, which is differentiated through the operators it calls."""
         return self.operator is None and self.custom is None
 
     @property
     def named(self) -> dict[str, Any]:
-        """Return the operator's helpers by the names that programs use."""
+        """Return the operator's helpers by the names used in programs."""
         contract = self.contract
         others = {"surrogate": contract.surrogate, "disturb": contract.disturb}
         return {"inplace": self.inplace, "reference": self.reference, **others}
@@ -172,7 +172,7 @@ class OperatorUnderTest:
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """Its parameters by name; none if unknown."""
+        """The parameters by name; empty if unknown."""
         function: Any = self.function
         if self.operator is not None:
             function = self.operator.function
@@ -188,7 +188,7 @@ class OperatorUnderTest:
 
     @property
     def positional(self) -> tuple[str, ...]:
-        """The names of its positional parameters, as far as they are known."""
+        """The known names of the positional parameters."""
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return tuple(name for name, parameter in self.parameters.items() if parameter.kind in kinds)
 
@@ -204,14 +204,14 @@ class OperatorUnderTest:
         return [output._array for _, output in outputs_of(result)]
 
     def within(self, example: Example) -> Example | None:
-        """Return the call with its structured arguments projected; None if it leaves a domain or a structure."""
+        """Return the call with its structured arguments projected, or None if it leaves a domain or a structure."""
         arrays = list(example.arrays)
         for slot, structure in self.structures.items():
             if slot >= len(arrays) or example.arrays[slot].dtype.kind not in "fc":
                 continue
             try:
                 arrays[slot] = np.asarray(structure.project(arrays[slot])).astype(arrays[slot].dtype)
-            except Exception:  # a projection of the user's may raise anything for other shapes
+            except Exception:  # a user's projection may raise anything for other shapes
                 return None
             if arrays[slot].shape != example.arrays[slot].shape or not structure.contains(arrays[slot]):
                 return None
@@ -238,7 +238,7 @@ class OperatorUnderTest:
         return ()
 
     def record(self, example: Example, slots: Sequence[int] | None = None) -> Recorded:
-        """Record a call in which the tensors in `slots` require grad (by default the wanted ones).
+        """Record a call in which the tensors in `slots` (by default the wanted ones) require grad.
 
         Raises:
             Refused: if the operator refuses the arguments.
@@ -266,14 +266,16 @@ class Recorded:
         return [i for i, output in enumerate(self.outputs) if output.requires_grad and output.dtype.kind in "fc"]
 
     def forgotten(self, known: tuple[int, tuple[int, ...]]) -> list[int]:
-        """Return the outputs that are not differentiable here, but are in the call with outputs `known`."""
+        """Return the outputs that are not differentiable here, although they are in the user's call with outputs
+        `known`.
+        """
         count, numbers = known
         if len(self.outputs) != count:
             return []
         return [i for i in numbers if not self.outputs[i].requires_grad and self.outputs[i].dtype.kind in "fc"]
 
     def gradients(self, starts: dict[int, Array], **options: Any) -> list[Array]:
-        """Return the gradients of the chosen leaves, zeros for None, for output gradients `starts`."""
+        """Return the gradients of the chosen leaves for output gradients `starts`, with zeros for None."""
         with quiet():
             found = grad(
                 [self.outputs[i] for i in starts],
@@ -291,7 +293,7 @@ class Recorded:
 
 
 class _Silence(threading.local):
-    """A flag for each thread: whether it is inside a quiet block. Nested blocks cost nothing."""
+    """A per-thread flag that states whether the thread is inside a quiet block; nested blocks cost nothing."""
 
     on = False
 
@@ -301,7 +303,7 @@ SILENCE: Final = _Silence()
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Return a context without warnings."""
+    """Return a context in which warnings are suppressed."""
     if SILENCE.on:
         yield
         return
@@ -320,7 +322,7 @@ FAULTS: Final = (AutogradError, MemoryError, Refused)
 
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
-    """Return a context in which an operator may reject its arguments by any error that does not indicate a fault.
+    """Return a context in which an operator may reject its arguments by any error that does not indicate a defect.
 
     The recording mode is restored afterwards.
     """
@@ -342,15 +344,15 @@ def rejects(error: BaseException | None) -> bool:
     return isinstance(error, REJECTIONS) or (isinstance(error, Exception) and not isinstance(error, FAULTS))
 
 
-AGAIN: Final = 0.002  # seconds of computing, after which a limit that could not be raised is tried again
+AGAIN: Final = 0.002  # seconds of computation after which a time limit that could not be raised is tried again
 
 
 @contextlib.contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """Return a context with a time limit, in the main thread only; 0 means none.
+    """Return a context with a time limit, in the main thread only; 0 means no limit.
 
-    Python calls finalizers and callbacks of the garbage collector in the middle of any code, and drops what they raise.
-    They are left to end, and the limit is raised after them.
+    Python calls finalizers and callbacks of the garbage collector in the middle of any code, and discards their
+    exceptions. These calls are allowed to finish, and the limit is raised afterwards.
     """
     if not seconds or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGVTALRM"):
         yield
@@ -390,13 +392,13 @@ def drops_exceptions(frame: types.FrameType | None) -> bool:
 
 
 def real_parts(array: Array) -> Array:
-    """Return the elements in row order as real numbers in double precision; complex ones as two parts."""
+    """Return the elements in row order as double-precision real numbers; complex ones as two parts."""
     flat = np.array(array, order="C").reshape(-1)
     return (flat.astype(complex).view(float) if flat.dtype.kind == "c" else flat.astype(float)).reshape(-1)
 
 
 def declared(given: Any) -> Operator | None:
-    """Return the declaration of an operator or of its function; None for anything else."""
+    """Return the declaration of an operator or of its function, or None."""
     if isinstance(given, Operator):
         return given
     function = meant_by(given)
@@ -435,7 +437,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
                 by_place |= {place: structure, position: structure}
         subject.function = guarded(given, contract, by_place, Refused)
     if operator is not None and not operator.user_defined:
-        code: Any = None  # a formula of the library is tried at points of its own
+        code: Any = None  # library formulas are tried at points of their own
     else:
         code = operator if operator is not None else custom if custom is not None else given
     subject.numbers, subject.strings = numbers_in(code), strings_in(code)
@@ -466,7 +468,7 @@ def _claims_complex(subject: OperatorUnderTest) -> bool:
         texts = [_source_of(subject.function)]
     if any(re.search(r"\b(complex\w*|view_as_real)\b|\.angle\b", text) for text in texts):
         return True
-    # Conjugates next to Fourier transforms apply to spectra, and say nothing about the arguments.
+    # Conjugates next to Fourier transforms apply to spectra and are no evidence about the arguments.
     return any(re.search(r"\b(conj|conjugate)\b", text) for text in texts) and not any("fft" in text for text in texts)
 
 

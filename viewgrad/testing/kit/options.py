@@ -1,4 +1,4 @@
-"""Calls derived from the user's: with other options, by keyword, with plain numbers in place of tensors."""
+"""Calls derived from the user's: with other options, by keyword, or with plain numbers instead of tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def with_other_options(subject: OperatorUnderTest, example: Example, most: int = 60) -> Iterator[Example]:
-    """Yield the call with other options: axes, flags, numbers; changed one at a time and in pairs."""
+    """Yield the call with other options (axes, flags, numbers), changed one at a time and in pairs."""
     ndim = max((array.ndim for array in example.arrays), default=0)
     choices: list[tuple[Any, list[Any]]] = []  # (where, values)
     parameters = list(subject.parameters.values())
@@ -40,7 +40,7 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
             continue
         others = _alternatives(subject, parameter.name, parameter.default, ndim, parameter.annotation)
         choices.append((parameter.name, others))
-    # Two options with equal values (such as the ends of an interval) are a special case that the user did not request.
+    # Two options with equal values (such as the ends of an interval) are a special case that the user did not ask for.
     numbers = numbers_among(example)
     own = set(subject.contract.options)
     choices = [
@@ -62,7 +62,7 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
 
 
 def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
-    """Yield the call with a plain number or array in place of one of several tensors."""
+    """Yield the call with one of several tensors replaced by a plain number or array."""
     if len(example.wanted) < 2:
         return
     for place, arg in example.placed:
@@ -83,7 +83,7 @@ def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
 
 
 def by_keyword(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """Yield the call with positional arguments passed by keyword: all of them, and all but the first."""
+    """Yield the call with positional arguments passed by keyword: all, or all but the first."""
     parameters = list(subject.parameters.values())[: len(example.args)]
     if len(parameters) < len(example.args) or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
         return
@@ -105,7 +105,7 @@ MASKS: Final = frozenset("where mask".split())
 
 
 def with_values_for_none(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """Yield the call with a number, or a constant tensor, for each argument that is None by default."""
+    """Yield the call with a number, or a constant tensor, for each argument whose default is None."""
     if not example.wanted:
         return
     positional = dict(zip(subject.parameters, example.args, strict=False))
@@ -134,7 +134,7 @@ def with_values_for_none(subject: OperatorUnderTest, example: Example) -> Iterat
 
 
 def _given_for_none(example: Example, positional: list[str], name: str, value: Any, label: str) -> Example:
-    """Return the call with a value for an argument, by position if None was."""
+    """Return the call with a value for an argument, by position if None was passed by position."""
     args, kwargs = list(example.args), dict(example.kwargs)
     if name in positional:
         args[positional.index(name)] = value
@@ -157,7 +157,7 @@ def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
 
 
 def _alternatives(subject: OperatorUnderTest, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
-    """Return other values of an option, guessed from its name, value and annotation."""
+    """Return other values for an option, guessed from its name, value and annotation."""
     if name in subject.contract.options:
         return [other for other in subject.contract.options[name] if type(other) is not type(value) or other != value]
     if type(value) is dict:
@@ -205,7 +205,7 @@ def _default_of(subject: OperatorUnderTest, name: str) -> Any:
 
 
 def _in_annotation(annotation: Any) -> tuple[Any, ...]:
-    """Return the values that a `Literal` allows."""
+    """Return the values allowed by a `Literal`."""
     if isinstance(annotation, str) and "Literal[" in annotation:
         try:
             annotation = eval(annotation, {"Literal": typing.Literal, "typing": typing})
@@ -229,7 +229,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _other_lists(value: list[Any]) -> list[Any]:
-    """Return a list of numbers with one more, one less, and in another order."""
+    """Return the list of numbers with one more, with one less, and in another order."""
     if not value or not all(type(item) in (int, float) for item in value):
         return []
     return [other for other in (value[::-1], [*value, value[0]], value[:-1]) if other and other != value]

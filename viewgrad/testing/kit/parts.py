@@ -1,4 +1,4 @@
-"""Failures of compositions of operators that are due to one of their parts."""
+"""Failures of compositions of operators that are caused by one of their parts."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .properties.higher import Absent, second_order
 
 SECOND: Final = "second derivatives"
 MIXED: Final = ("the gradient of the tangent", "the tangent of the gradient")
-HUGE: Final = 100.0  # arguments whose exponentials' squares overflow soon
-BESIDE: Final = 0.03  # the distance to a point at which parts may have kinks
+HUGE: Final = 100.0  # arguments for which squared exponentials soon overflow
+BESIDE: Final = 0.03  # the distance from a point within which parts may have kinks
 
 
 def excused(subject: OperatorUnderTest, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> int:
-    """Check one form of a derived call, and refuse the call if only a part fails there.
+    """Check one form of a derived call, and refuse the call if only a part of the composition fails there.
 
     Arguments:
         subject: the operator.
         name: the form.
-        check: checks it, and returns the number of programs.
+        check: a function that checks it and returns the number of programs.
         baseline: the baseline of the call.
 
     Raises:
         Failure: if the operator itself fails.
-        Refused: if it does not have this form, or if one of its parts fails.
+        Refused: if the operator does not have this form, or if one of its parts fails.
     """
     try:
         return check(baseline)
@@ -42,7 +42,7 @@ def excused(subject: OperatorUnderTest, name: str, check: Callable[[Baseline], i
 
 
 def _is_of_parts(subject: OperatorUnderTest, name: str, baseline: Baseline, failure: Failure) -> bool:
-    """Return whether a composition fails in a form because one of its operators does so at that point.
+    """Return whether a composition fails in a form because one of its operators fails at that point.
 
     Second derivatives of custom operators are composed of the operators in their backward pass.
     """
@@ -60,10 +60,10 @@ def _is_of_parts(subject: OperatorUnderTest, name: str, baseline: Baseline, fail
 
 
 def _right_on_both_sides(subject: OperatorUnderTest, baseline: Baseline) -> bool:
-    """Return whether second derivatives are right on both sides of a point.
+    """Return whether second derivatives are correct on both sides of a point.
 
-    There, the slopes of parts that have a kink are chosen, each by a convention. The whole may have no kink, and no
-    part knows of the others: `log1p(exp(-abs(x))) + maximum(x, 0)` is smooth.
+    At the point, the slopes of parts with a kink are chosen by convention. The whole may have no kink, which no single
+    part can detect: `log1p(exp(-abs(x))) + maximum(x, 0)` is smooth.
     """
     wanted = baseline.example.wanted
     for side in (BESIDE, -BESIDE):

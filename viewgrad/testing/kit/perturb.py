@@ -1,4 +1,4 @@
-"""A function of several arrays as a function of one vector: perturbed arguments, and the results."""
+"""A function of several arrays treated as a function of one vector, with perturbed arguments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Array = np.ndarray[Any, Any]
 
 @attrs.frozen(eq=False)
 class Moves:
-    """A function of several arrays as a function of one vector.
+    """A function of several arrays treated as a function of one vector.
 
     Arguments:
-        values: returns the outputs for other arrays, or raises `Refused`.
+        values: a function that returns the outputs for other arrays, or raises `Refused`.
         arrays: the starting point.
-        wanted: the arrays that are moved.
+        wanted: the arrays that are perturbed.
         coarse: whether the function is known to compute in single precision for any dtype.
-        structures: by array, the set of arrays in which it is moved.
+        structures: by array, the set of arrays within which it is perturbed.
     """
 
     values: Callable[[Sequence[Array]], Sequence[Array]]
@@ -34,7 +34,7 @@ class Moves:
 
     @property
     def tangent(self) -> Array | None:
-        """Return the derivative of the projection of the arrays on their structures; None if there is none."""
+        """Return the derivative of the projection of the arrays onto their structures, or None if there are none."""
         if not any(k in self.structures for k in self.wanted):
             return None
         sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
@@ -49,11 +49,11 @@ class Moves:
 
     @property
     def start(self) -> Array:
-        """The wanted arrays as one vector of real numbers."""
+        """The wanted arrays as one real vector."""
         return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
 
     def parts(self) -> list[Array]:
-        """Return the positions of each wanted array in the vector; all at once if there are many."""
+        """Return the positions of each wanted array in the vector, in a single group if there are many arrays."""
         sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
         slots = np.repeat(np.arange(len(sizes)), sizes)
         return [slots == i for i in range(len(sizes))] if len(sizes) <= 4 else [slots >= 0]
@@ -79,7 +79,7 @@ class Moves:
         return arrays
 
     def at(self, vector: Array) -> Array | None:
-        """Return the outputs there as one vector; None if there are none."""
+        """Return the outputs at a point as one vector, or None if there are none."""
         try:
             outputs = self.values(self.moved(vector))
         except (Refused, RuntimeError):
@@ -87,7 +87,7 @@ class Moves:
         return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
 
     def beside(self, vector: Array, start: Array) -> Array | None:
-        """Return the outputs there, as many as at the start; None if there are not."""
+        """Return the outputs at a point, or None unless there are as many as at the start."""
         found = self.at(vector)
         return found if found is not None and found.shape == start.shape else None
 
@@ -102,7 +102,7 @@ class Moves:
         raise IndexError(column)
 
     def column(self, slot: int, flat: int) -> int:
-        """Return the position of (the real part of) an element in the vector."""
+        """Return the position in the vector of (the real part of) an element."""
         place = 0
         for k in self.wanted:
             parts = 2 if self.arrays[k].dtype.kind == "c" else 1

@@ -1,4 +1,4 @@
-"""Evidence that an operator is meant for arrays of other dimensions, lengths and signs than the user gave it."""
+"""Evidence that an operator is meant for dimensions, lengths and signs other than those in the user's call."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Pick = Callable[[Array], Array]
 
 
 def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
-    """Return whether results at other numbers of dimensions agree with results at those that the user gave.
+    """Return whether results for other numbers of dimensions agree with results for those in the user's call.
 
-    They do if the result is that of each slice, along the first or the last axis, or that of merged axes: of
-    elementwise functions, of reductions, and of functions of stacks of matrices. If none of these holds, a function of
-    vectors was given matrices and computed something that its author did not intend. Stacks are not intended either if
-    NumPy's linear algebra accepts them, but the operator's own derivative transposes by `.T`.
+    They agree if the result is that of each slice, along the first or the last axis, or that of merged axes: for
+    elementwise functions, reductions, and functions of stacks of matrices. If none of these holds, a function of
+    vectors was called with matrices and computed something that its author did not intend. Stacks are not intended
+    either if NumPy's linear algebra accepts them but the operator's own derivative transposes with `.T`.
 
     Arguments:
-        subject: the operator; its `ranks` are those in the user's call.
+        subject: the operator, whose `ranks` are those in the user's call.
         example: the derived call.
         base: the user's call.
     """
@@ -39,7 +39,7 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
     if not _is_meant(subject, example, slots):
         if len(example.arrays) != len(base.arrays) or _takes_slices(subject, example, slots):
             return False
-        # An option that exists at these ranks only, such as a third axis: the user's options decide.
+        # An option that exists only for these ranks, such as a third axis; the user's options decide.
         if not _is_meant(subject, attrs.evolve(example, args=base.args, kwargs=base.kwargs), slots):
             return False
     if not _takes_stacks(subject, base):
@@ -51,9 +51,10 @@ def is_meant_for_ranks(subject: OperatorUnderTest, example: Example, base: Examp
 
 
 def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
-    """Return whether an argument of length 1 counts as repeated, beside others of the lengths that the user gave.
+    """Return whether an argument of length 1 acts as repeated, next to others with the lengths of the user's call.
 
-    If it does not, NumPy broadcast it somewhere unintended: a diagonal of one element beside a right-hand side of four.
+    If it does not, NumPy broadcasts it at an unintended place: a diagonal of one element with a right-hand side of
+    four.
 
     Arguments:
         subject: the operator.
@@ -74,7 +75,7 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
         return True
     lost = {m for n, m in zip(mine.shape, given.shape, strict=True) if n != m}
     if not any(lost & {*array.shape} for i, array in enumerate(example.arrays) if i != k):
-        return True  # it is shorter, and is not broadcast
+        return True  # it is shorter and is not broadcast
     arrays = list(example.arrays)
     arrays[k] = np.broadcast_to(mine, given.shape).copy()
     try:
@@ -85,10 +86,11 @@ def is_meant_for_lengths(subject: OperatorUnderTest, example: Example, base: Exa
 
 
 def is_meant_for_changed_lengths(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
-    """Return whether the operator accepts several lengths of the axes whose length is not that in the user's call.
+    """Return whether the operator accepts several lengths of the axes whose length differs from that in the user's
+    call.
 
-    If it refuses most others, the one in the derived call is accepted by accident: `x[:, :2] / x[:, 2:]` is meant for
-    three columns, and takes four.
+    If it refuses most lengths, the one in the derived call is accepted by accident: `x[:, :2] / x[:, 2:]` is meant for
+    three columns, and accepts four.
 
     Arguments:
         subject: the operator.
@@ -105,7 +107,7 @@ def is_meant_for_changed_lengths(subject: OperatorUnderTest, example: Example, b
 
 
 def _takes_lengths(subject: OperatorUnderTest, base: Example, n: int) -> bool:
-    """Return whether the user's call is accepted with other lengths in place of `n`, at least with two of five."""
+    """Return whether the user's call is accepted with at least two of five other lengths instead of `n`."""
     accepted = 0
     for new in (n + 1, n + 2, 2 * n, 3 * n, 4 * n):
         try:
@@ -117,7 +119,7 @@ def _takes_lengths(subject: OperatorUnderTest, base: Example, n: int) -> bool:
 
 
 def _counts_as_repeated(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether a call gives the values of the one whose arguments have the shape that they are broadcast to."""
+    """Return whether a call computes the same values as the call with its arguments expanded to the broadcast shape."""
     try:
         shape = np.broadcast_shapes(*(array.shape for array in example.arrays))
         whole = subject.values(example)
@@ -127,10 +129,10 @@ def _counts_as_repeated(subject: OperatorUnderTest, example: Example) -> bool:
 
 
 def is_meant_to_broadcast(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
-    """Return whether no call whose arguments are broadcast raises an error in the backward pass alone.
+    """Return whether no call with broadcast arguments raises an error in the backward pass alone.
 
-    An operator that is not written for such calls returns gradients of the broadcast shape, which is an error, for most
-    of them, and wrong ones for others.
+    An operator that is not written for such calls returns gradients of the broadcast shape, which is an error for most
+    of them, and wrong gradients for others.
 
     Arguments:
         subject: the operator.
@@ -163,9 +165,9 @@ def _broadcasts_in(subject: OperatorUnderTest, base: Example) -> bool:
 
 
 def is_meant_beyond_one(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether no option of a derived call is larger than 1 that is between 0 and 1 in the user's call.
+    """Return whether no option exceeds 1 in a derived call if it lies between 0 and 1 in the user's call.
 
-    Such an option is likely to be a fraction, a probability or an eccentricity.
+    Such an option is probably a fraction, a probability or an eccentricity.
     """
     given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
     tried = [name for name, value in given.items() if type(value) is float and value > 1]
@@ -174,7 +176,7 @@ def is_meant_beyond_one(subject: OperatorUnderTest, example: Example) -> bool:
 
 
 def is_meant_for_negative(subject: OperatorUnderTest, example: Example, base: Example) -> bool:
-    """Return whether negative integers count from the end of something, as indices do; labels do not.
+    """Return whether negative integers count from the end, as for indices but not for labels.
 
     Arguments:
         subject: the operator.
@@ -200,7 +202,7 @@ def _from_start(n: int, indices: Array) -> Array:
 def _takes_stacks(subject: OperatorUnderTest, base: Example) -> bool:
     """Return whether the operator computes a stack of two of the user's calls slice by slice.
 
-    The first argument is stacked alone, or the ones of most dimensions, or all.
+    The first argument is stacked alone, or those with the most dimensions, or all.
     """
     ranks = [array.ndim for array in base.arrays]
     slots = [k for k, rank in enumerate(ranks) if rank]
@@ -233,12 +235,12 @@ def _takes_slices(subject: OperatorUnderTest, example: Example, slots: list[int]
 
 
 def _other(array: Array) -> Array:
-    """Return other numbers for the second call of a stack, near those of the first."""
+    """Return other numbers, near those of the first, for the second call of a stack."""
     return np.asarray(array * 0.9 + 0.01) if array.dtype.kind in "fc" else array
 
 
 def _is_meant(subject: OperatorUnderTest, example: Example, slots: list[int]) -> bool:
-    """Return whether a call agrees with those of the user's ranks."""
+    """Return whether a call agrees with calls of the user's ranks."""
     try:
         whole = subject.values(example)
     except (Refused, RuntimeError):
@@ -250,7 +252,9 @@ def _is_meant(subject: OperatorUnderTest, example: Example, slots: list[int]) ->
 
 
 def _broadcasts(subject: OperatorUnderTest, example: Example, slots: list[int], whole: Sequence[Array]) -> bool:
-    """Return whether the result is that of each slice of all arrays of as many dimensions: a column beside a matrix."""
+    """Return whether the result is that of each slice of all arrays with the most dimensions, such as a column with a
+    matrix.
+    """
     most = max(example.arrays[k].ndim for k in slots)
     beside = [k for k, array in enumerate(example.arrays) if array.ndim == most]
     if beside == slots or not most > max(subject.ranks[k] for k in slots):
@@ -317,7 +321,7 @@ def _changed(example: Example, slots: list[int], put: Pick) -> Example:
 
 
 def _same(subject: OperatorUnderTest, example: Example, expected: Sequence[Array]) -> bool:
-    """Return whether a call gives these numbers, in any shape."""
+    """Return whether a call returns the given numbers, in any shape."""
     try:
         found = subject.values(example)
     except (Refused, RuntimeError):

@@ -1,4 +1,4 @@
-"""The report of a check that passes: the properties that were checked."""
+"""The report of a successful check: the properties that were checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator as Python for a fresh interpreter: by its import path, or by the source of everything it needs."""
+"""The operator as Python code for a fresh interpreter: its import, or the source of everything it needs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADER = ("import numpy as np", "import viewgrad as vg", "from viewgrad.autograd
 
 
 def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
-    """Return the lines that bind `name` to an operator, or to a function given for one.
+    """Return the lines that bind `name` to an operator, or to a function passed as one.
 
     Arguments:
         name: its name in the program.
@@ -40,7 +40,7 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
         apply: the attribute to use: ".apply", ".inplace".
 
     Returns:
-        Python lines; a comment that says what is missing if it cannot be written.
+        Lines of Python, or a comment that says what is missing if there are none.
     """
     imported = _imported(thing)
     if imported is not None:
@@ -72,7 +72,7 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
 
 
 def _imported(thing: Any) -> tuple[list[str], str] | None:
-    """Return the lines that import it, and its name then; None if no module has it."""
+    """Return the lines that import an object, and its name afterwards; None if no module contains it."""
     for key, value in vars(viewgrad).items():
         if value is thing:
             return [], f"vg.{key}"
@@ -110,7 +110,7 @@ def _imported(thing: Any) -> tuple[list[str], str] | None:
 
 
 def _needs_path(module: types.ModuleType) -> str | None:
-    """Return the folder that must be on the path to import a module; "" if none must be, None if none would do."""
+    """Return the folder that must be on the path to import a module; "" if none is needed, None if none works."""
     file = getattr(module, "__file__", None)
     if module.__name__.split(".")[0] == "viewgrad":
         return ""
@@ -128,16 +128,16 @@ def _needs_path(module: types.ModuleType) -> str | None:
 
 
 class SourceWriter:
-    """Writes the source of functions and classes, each definition once.
+    """Write the source of functions and classes, each definition once.
 
     Attributes:
         imports: the import lines.
-        lines: the definitions, in an order in which they can be run.
+        lines: the definitions, in an order in which they can be executed.
     """
 
     def __init__(self, written: Any = None, inline: bool = False) -> None:
         self._written = written  # this definition is not imported
-        self._inline = inline  # definitions found only by a path are not imported either
+        self._inline = inline  # definitions found only through a path are not imported either
         self.imports: list[str] = []
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
@@ -145,7 +145,7 @@ class SourceWriter:
         self._bound: set[str] = {"np", "vg", "grad", "forward_ad"}
 
     def value(self, thing: Any, name: str = "") -> str:
-        """Return an expression for any value; if it needs a name, `name` if given."""
+        """Return an expression for any value; if it needs a name, `name` is used if given."""
         if id(thing) in self._names:
             return self._names[id(thing)]
         if isinstance(thing, types.ModuleType):
@@ -187,7 +187,7 @@ class SourceWriter:
         return text if len(text) < 20 and not name else self._bind(thing, text, name or self._new_name("value"))
 
     def _new_name(self, stem: str) -> str:
-        """Return a name that nothing else has."""
+        """Return an unused name."""
         number = len(self.lines)
         while f"{stem}{number}" in self._bound:
             number += 1
@@ -296,7 +296,7 @@ class SourceWriter:
         return own
 
     def _need(self, names: Iterator[str] | list[str], namespace: dict[str, Any]) -> None:
-        """Bind the names that a text uses."""
+        """Bind the names that a source text uses."""
         for name in names:
             if name not in namespace or (name in ("np", "vg", "grad", "forward_ad") and name in self._bound):
                 continue
@@ -390,7 +390,7 @@ def _free(text: str) -> str:
 
 
 def _function_text(function: types.FunctionType) -> tuple[str, str]:
-    """Return the source of a function, and its name; of a lambda the expression, and ""."""
+    """Return the source of a function and its name; for a lambda, the expression and ""."""
     if _wraps_another(function):
         if function.__code__.co_name == "<lambda>":
             return _lambda_text(function), ""
@@ -404,7 +404,7 @@ def _function_text(function: types.FunctionType) -> tuple[str, str]:
 
 
 def _wraps_another(function: types.FunctionType) -> bool:
-    """Return whether a function wraps another without being the decorator of its definition."""
+    """Return whether a function wraps another one without being the decorator of its definition."""
     inner = getattr(function, "__wrapped__", None)
     if not isinstance(inner, types.FunctionType):
         return False
@@ -412,7 +412,7 @@ def _wraps_another(function: types.FunctionType) -> bool:
 
 
 def _class_text(cls: type) -> str:
-    """Return the source of a class; of one typed in, that of the input with its functions."""
+    """Return the source of a class; for a class entered interactively, the source of the input with its functions."""
     try:
         return textwrap.dedent(source_text(cls))
     except (OSError, TypeError):

@@ -1,4 +1,4 @@
-"""One check of an operator: the user's call, variations of it, and the calls derived from it."""
+"""A check of an operator: the user's call, its variations, and the calls derived from it."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ FORMS: Final[dict[str, Callable[[Baseline], int]]] = {
     "forward mode": forward_mode,
     SECOND: second_order,
 }
-SMALL: Final = 40  # numbers to differentiate with respect to
-MOST_REFUSED: Final = 3  # refused calls after which an operator's code is not run with many digits
-MOST_ALIASED: Final = 16  # calls with other options
-MOST_BESIDE: Final = 3  # other calls between a call and its backward pass
-MOST_UNFINISHED: Final = 6  # options with which a gradient had another shape, tried with equal lengths
+SMALL: Final = 40  # the number of values to differentiate with respect to
+MOST_REFUSED: Final = 3  # the number of refused calls after which an operator's code is not run with many digits
+MOST_ALIASED: Final = 16  # the number of calls with other options
+MOST_BESIDE: Final = 3  # the number of other calls between a call and its backward pass
+MOST_UNFINISHED: Final = 6  # the number of options with which a gradient had another shape, tried with equal lengths
 # Time limits of a derived call, which may not terminate: in seconds, and in multiples of the user's call.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
-FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # fractions of the time of a check, for one family of calls
-AFFORDABLE: Final = 0.25  # seconds for forms of calls that the user did not request
+FAMILY_SHARE, COMPOSED_SHARE = 0.5, 0.25  # the fractions of the time of a check for one family of calls
+AFFORDABLE: Final = 0.25  # seconds for forms of derived calls
 GRADIENTS: Final = "gradients"
-# Properties that add nothing if the gradients of the user's call are wrong.
+# Properties that are redundant if the gradients of the user's call are wrong.
 AFTER_GRADIENTS: Final = (
     "special points", "ties", "indices", "options", "shapes", "complex numbers", "dtypes", "forward mode", SECOND,
     "digits of gradients",
@@ -69,17 +69,17 @@ class Check:
     Arguments:
         subject: the operator.
         base: the call that the user gave.
-        given: the operator as it was given.
+        given: the operator as passed by the user.
         order: 2 to check second derivatives.
         only: the properties to check, or None for all.
         switched_off: the properties not to check, with reasons.
-        progress: called with each property.
+        progress: a function called with each property.
         report: the report to be returned.
-        budget: the time for it.
+        budget: the time budget.
         findings: the failures and refusals so far.
-        trials: checks single properties of single calls.
-        short: whether it is one of many calls.
-        cost: seconds for the forms of the call that the user gave.
+        trials: the checks of single properties of single calls.
+        short: whether the call is one of many.
+        cost: seconds for the forms of the user's call.
         unfinished: calls with other options whose backward pass raised an error.
         source: the source of the operator, and the lines that define it, if known from an earlier check.
     """
@@ -116,7 +116,7 @@ class Check:
         float32: bool | None = None,
         progress: Any = None,
     ) -> Check:
-        """Return the check of a call, with validated arguments and options."""
+        """Create the check of a call after validating arguments and options."""
         example = example_of(args, kwargs, declared(operator))
         subject = subject_of(operator, contract, example)
         example = attrs.evolve(example, names=subject.positional)
@@ -132,12 +132,12 @@ class Check:
         switched = dict(switched_off)
         report = Report(subject.name)
         findings = Findings(subject, example, report, keep_going)
-        # Gradients that are switched off are not meant to be the derivatives.
+        # Gradients whose check is switched off are not meant to be the derivatives.
         trials = Trials(subject, findings, report, compared=GRADIENTS not in switched)
         return cls(subject, example, operator, order, names, switched, progress, report, budget, findings, trials)
 
     def given_source(self, known: tuple[str, dict[str, list[str]]] | None) -> tuple[str, dict[str, list[str]]]:
-        """Use the source that an earlier check of the operator found, or find it; return it."""
+        """Use the source found by an earlier check of the operator, or find it; return it."""
         if known is None:
             stateless = self.subject.operator is not None
             definitions = {} if stateless else definitions_of(self.subject, self.given)
@@ -146,7 +146,7 @@ class Check:
         return known
 
     def in_short(self) -> None:
-        """Check only this call itself."""
+        """Check only the call itself."""
         self.short = True
         self.only = SHORT if self.only is None else self.only
 
@@ -161,7 +161,7 @@ class Check:
             shrink: whether to look for smaller calls that fail in the same way.
 
         Raises:
-            Failure: if properties do not hold; it holds the failures of the others.
+            Failure: if properties do not hold; it contains all other failures.
         """
         self.subject.source, definitions = self.given_source(self.source)
         self.report.switched_off = dict(self.switched_off)
@@ -182,7 +182,7 @@ class Check:
         raise first from first.__cause__
 
     def wanted(self, name: str) -> bool:
-        """Return whether a property is to be checked."""
+        """Return whether a property should be checked."""
         if self.progress is not None:
             self.progress(name, PROPERTIES.index(name), len(PROPERTIES))
         failed = self.findings.failed
@@ -191,7 +191,7 @@ class Check:
         return name not in self.switched_off and (self.only is None or name in self.only)
 
     def _begin(self) -> Baseline:
-        """Check that the user's call can be checked; return its baseline."""
+        """Check that the user's call is usable; return its baseline."""
         trials, subject = self.trials, self.subject
         base = trials.attempt(BEGINNING, lambda: usable_call(subject, self.base))
         if base is None:
@@ -253,7 +253,7 @@ class Check:
             self._many_digits("digits of gradients", slope_digits_lost)
 
     def _beside_others(self, others: Iterable[Example]) -> None:
-        """Check that other calls leave no state behind that the backward pass of the user's call reads."""
+        """Check that other calls leave no state that affects the backward pass of the user's call."""
         baseline = self.findings.steady
         for other in others:
             if baseline is not None and baseline.outputs and not self.short and self.wanted(STATE):
@@ -264,7 +264,7 @@ class Check:
         name = "memory shared with arguments"
         for example in accepted[:MOST_ALIASED] if self.wanted(name) and not self.short else ():
             if counts_nothing(self.subject, example):
-                continue  # after no steps, the result may be the argument
+                continue  # after zero steps, the result may be the argument
             baseline = self.trials.plain(example, name)
             if baseline is not None and baseline.outputs:
                 self.trials.count(name, result_memory, baseline)
@@ -314,7 +314,7 @@ class Check:
                 self.trials.count_form(name, lambda of: inplace_form(of, (ITSELF,)), baseline)
 
     def _within(self, name: str, examples: Iterable[Example], most: float) -> Iterator[Example]:
-        """Yield the calls that there is time for."""
+        """Yield the calls for which there is time."""
         for example in self.budget.within(examples, most):
             if example is None:
                 self.report.leave_out(name)
@@ -347,7 +347,7 @@ class Check:
                 self._in_half_precision(results)
 
     def _in_half_precision(self, results: Baseline) -> None:
-        """Check the call in half precision; unless low precision was asked for, failures are noted."""
+        """Check the call in half precision; failures are only noted unless low precision was requested."""
         check = functools.partial(in_lower_precision, dtype=np.float16)
         if self.subject.keeps_float32:
             self.trials.count("dtypes", check, results)
@@ -358,7 +358,7 @@ class Check:
             self.subject.note_once("it is inaccurate in half precision", unmeant[0].reason)
 
     def _digits(self) -> None:
-        """Check for values lost to overflow or cancellation."""
+        """Check for values that are lost to overflow or cancellation."""
         subject = self.subject
         for look, example in () if self.short else where_digits_get_lost(subject, self.base):
             if not self.wanted("values"):
@@ -385,7 +385,7 @@ class Check:
             self.report.add(name, counted or 0)
 
     def _family(self, name: str, examples: Iterable[Example]) -> list[Example]:
-        """Check the gradients of many calls; return those that were accepted."""
+        """Check the gradients of many calls; return the accepted ones."""
         accepted = []
         most = (COMPOSED_SHARE if self.subject.composed else FAMILY_SHARE) * self.budget.seconds
         for proposed in self._within(name, examples, most):
@@ -405,7 +405,7 @@ class Check:
         return accepted
 
     def _options(self, variants: list[Baseline]) -> list[Example]:
-        """Check other options; those that change the results most are checked in all variations."""
+        """Check other options; those that change the results most are checked with all variations."""
         if not self.wanted("options"):
             return []
         accepted = self._family("options", with_other_options(self.subject, self.base))

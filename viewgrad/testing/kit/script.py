@@ -1,4 +1,4 @@
-"""A program that is run line by line as it is written, so that a failing one can be printed and pasted."""
+"""A program that is executed line by line while it is written, so that a failing one can be printed and pasted."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from .reproduction import definition_of
 
 Array = np.ndarray[Any, Any]
 
-MOST_ENTRIES: Final = 6  # the number of entries that a message lists
+MOST_ENTRIES: Final = 6  # the number of entries listed in a message
 
 
 class Script:
-    """Executed lines of Python, with the constants that they use.
+    """Executed lines of Python, together with the constants they use.
 
     Arguments:
-        subject: the operator, which is called `operator` there.
+        subject: the operator, which is named `operator` in the program.
         title: the name of the property.
         example: the call under test.
-        derived: whether the user did not make this call. Then an error is a refusal, in the backward pass too.
+        derived: whether the call was derived from the user's; an error then counts as a refusal, in the backward pass
+            too.
     """
 
     def __init__(self, subject: OperatorUnderTest, title: str, example: Example, derived: bool = False) -> None:
@@ -41,7 +42,7 @@ class Script:
         self.example = example
         self.derived = derived or bool(example.label)
         self.lines: list[str] = []
-        self.preamble: list[str] = []  # lines that compute the expected values, first of all
+        self.preamble: list[str] = []  # lines that compute the expected values, at the beginning
         self.computed: list[str] = []  # the last lines, if the program computes the expected values
         self.constants: dict[str, Any] = {}
         self.names: dict[str, Any] = {
@@ -54,13 +55,13 @@ class Script:
         }
 
     def let(self, name: str, value: Any) -> None:
-        """Bind a constant, a literal in the program."""
+        """Bind a name to a constant, written as a literal in the program."""
         self.constants[name] = value
         self.names[name] = value
         self.lines.append(f"{name} = \0{name}\0")
 
     def do(self, *lines: str) -> None:
-        """Run lines."""
+        """Execute lines."""
         for line in lines:
             self.lines.append(line)
             try:
@@ -75,10 +76,10 @@ class Script:
                 self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
 
     def call(self, line: str) -> None:
-        """Run a line that calls the operator, which may reject it.
+        """Execute a line that calls the operator, which may reject the call.
 
         Raises:
-            Refused: if it does.
+            Refused: if the operator rejects the call.
         """
         self.lines.append(line)
         recording = left = is_grad_enabled()
@@ -108,7 +109,7 @@ class Script:
             self.do(f"x{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})")
 
     def expression(self, names: str = "x{}", function: str = "operator") -> str:
-        """Return the call with the tensors by these names; written slots are cloned."""
+        """Return the call with tensors under the given names; written slots are cloned."""
 
         def text(value: Any) -> str:
             if isinstance(value, Slot):
@@ -153,12 +154,12 @@ class Script:
         """Compare an array of the program with its expected value.
 
         Arguments:
-            expression: the value found: an array, a tensor, or None for zeros.
+            expression: the computed value: an array, a tensor, or None for zeros.
             expected: the expected value; None means zeros.
             what: a description of the value, for the message.
             oracle: the source of the expected value.
             rtol, atol: the tolerances.
-            by: the expression that computes the expected value in the program; "" to write the number.
+            by: the expression for the expected value in the program; "" to write the number.
         """
         found = self[expression]
         found = None if found is None else np.asarray(found._array if hasattr(found, "_array") else found)
@@ -221,11 +222,11 @@ class Script:
             self.fail(what)
 
     def fail(self, message: str, cause: BaseException | None = None, **numbers: Any) -> None:
-        """Raise, with the program so far."""
+        """Raise a failure with the program so far."""
         raise Failure(self.title, message, self, **numbers) from cause
 
     def body(self, computed: bool = False) -> list[str]:
-        """Return the lines, with the constants that they use.
+        """Return the lines together with the constants they use.
 
         Arguments:
             computed: whether the program computes the expected values, if it can.
@@ -239,12 +240,12 @@ class Script:
 
 
 def _element(expression: str, index: tuple[int, ...]) -> str:
-    """Return the expression for an element of an array as a number of Python."""
+    """Return the expression for an element of an array as a Python number."""
     return f"{expression}[{', '.join(map(str, index)) or '()'}].item()"
 
 
 def _entries(expression: str, found: Array, expected: Array, excess: Array) -> list[str]:
-    """Return the differing elements in order, the worst ones if there are many, and the number of the rest."""
+    """Return the differing elements in order (only the worst if there are many), and the number of omitted ones."""
     places = np.flatnonzero(excess.reshape(-1) >= 0)
     worst = sorted(places, key=lambda place: -excess.flat[place])[:MOST_ENTRIES]
     lines = []

@@ -53,10 +53,10 @@ def record(report: Report, failures: list[Failure]) -> None:
 
 
 def summary(failed: bool = False) -> list[str]:
-    """Return a line for each operator: what was checked, how long it took, and what failed.
+    """Return a line for each operator with the number of checks, the time, and the failures.
 
     Arguments:
-        failed: whether to leave out operators that passed.
+        failed: whether to omit operators that passed.
     """
     told_of = {name: tally for name, tally in sorted(TALLIES.items()) if tally.failed or not failed}
     width = max(map(len, told_of), default=0)

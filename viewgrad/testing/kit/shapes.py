@@ -1,4 +1,4 @@
-"""Calls derived from the user's: with other shapes, and with lists of other lengths."""
+"""Calls derived from the user's by changing shapes and the lengths of lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEYOND_BLOCKS = (257, 129, 65)
 
 
 def of_other_shapes(example: Example) -> Iterator[Example]:
-    """Yield the call with arguments of other lengths and dimensions, consistently changed."""
+    """Yield the call with other lengths and numbers of dimensions, changed consistently."""
     floats = [k for k, array in enumerate(example.arrays)]
     shapes = [array.shape for array in example.arrays]
     lengths = sorted({n for shape in shapes for n in shape})
@@ -44,14 +44,14 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
     proposals.append(("two dimensions", [(2, 3) for _ in shapes]))
     proposals.append(("a square", [(2, 2) for _ in shapes]))
     proposals.append(("three dimensions", [(2, 1, 3) for _ in shapes]))
-    # Exchanged axes show if they raise no error: in stacks of n square matrices of n rows.
+    # Swapped axes go unnoticed if they raise no error, as in stacks of n square matrices with n rows.
     proposals.append(("a cube", [(3,) * (len(shape) + (len(shape) > 1)) for shape in shapes]))
     if any(len(shape) > 1 for shape in shapes):
         proposals.append(("a dimension less", [shape[1:] for shape in shapes]))
     if len(floats) == 1 and shapes[0]:
         proposals.append(("a first dimension of length 1", [(1, *shapes[0][1:])]))
         proposals.append(("a last dimension of length 1", [(*shapes[0][:-1], 1)]))
-    alone = len(proposals)  # from here on, shapes of some arguments change alone
+    alone = len(proposals)  # from here on, the shapes of some arguments change alone
     if len(floats) > 1:
         for k in floats:
             told = example.named(k)
@@ -92,7 +92,7 @@ def with_length(example: Example, n: int, new: int) -> Example:
 
 
 def of_equal_lengths(example: Example) -> Example:
-    """Return the call with three elements along each axis, so that exchanged axes raise no error."""
+    """Return the call with three elements along each axis, so that swapped axes raise no error."""
     arrays = _arrays_of(example, [(3,) * array.ndim for array in example.arrays])
     return example.with_arrays(arrays, label=f"{example.label}, all lengths 3", family="shapes")
 
@@ -110,7 +110,7 @@ def of_long_shapes(example: Example) -> Iterator[Example]:
 
 
 def _arrays_of(example: Example, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-    """Return the arrays of a call in other shapes; permutations stay permutations."""
+    """Return the arrays of a call in other shapes; permutations remain permutations."""
     arrays = [resized(array, shape) for array, shape in zip(example.arrays, shapes, strict=True)]
     for k in filter(example.is_permutation, range(len(arrays))):
         arrays[k] = np.argsort(arrays[k], axis=None).reshape(arrays[k].shape)
@@ -118,20 +118,21 @@ def _arrays_of(example: Example, shapes: Sequence[tuple[int, ...]]) -> list[Arra
 
 
 def resized(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return values like those of `array` in another shape, distinct if they are floats."""
+    """Return values like those of `array` in another shape; floats are distinct."""
     size = int(np.prod(shape))
     if not array.size:
         return np.full(shape, 0.5).astype(array.dtype)
     flat = np.resize(array.reshape(-1), size)
     if array.dtype.kind in "fc" and size > array.size:
         rounds, places = np.divmod(np.arange(size), array.size)
-        less = 0.03 * rounds * (1 + 0.5 * np.cos(1.0 + places))  # unevenly, so that rows are not multiples of others
+        # unevenly, so that rows are not multiples of each other
+        less = 0.03 * rounds * (1 + 0.5 * np.cos(1.0 + places))
         flat = flat / (1 + less).astype(flat.real.dtype)
     return np.ascontiguousarray(flat.reshape(shape)) if shape else np.array(flat[0])
 
 
 def with_other_lists(example: Example) -> Iterator[Example]:
-    """Yield the call with one tensor more or less in each list or tuple of tensors."""
+    """Yield the call with one more or one less tensor in each list or tuple of tensors."""
     for place, value in example.placed:
         if type(value) not in (list, tuple) or not all(isinstance(item, Slot) for item in value) or not value:
             continue

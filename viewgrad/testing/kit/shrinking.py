@@ -16,11 +16,11 @@ PATIENCE: Final = 2.0  # CPU seconds
 
 
 def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
-    """Return the failure of the smallest call that fails in this way: shorter arrays, then rounder numbers.
+    """Return the failure of the smallest call that fails in the same way: shorter arrays, then rounder numbers.
 
     Arguments:
         failure: the failure.
-        again: checks the same property of another call, and raises `Failure` or `Refused`.
+        again: a function that checks the same property of another call and raises `Failure` or `Refused`.
     """
     assert failure.script is not None
     start = time.process_time()
@@ -38,7 +38,7 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
                 if other.property == failure.property and _kind(other) == _kind(failure):
                     failure, progress = other, True
                     break
-            except Exception:  # refused, or beyond the property
+            except Exception:  # refused, or the property does not apply
                 continue
     return failure
 
@@ -86,5 +86,5 @@ def _smaller(example: Example) -> Iterator[Example]:
             distinct = [
                 np.unique(one).size == np.unique(other).size for one, other in zip(rounded, arrays, strict=True)
             ]
-            if all(distinct):  # equal elements would be another case
+            if all(distinct):  # equal elements would be a different case
                 yield example.with_arrays(rounded)

@@ -1,4 +1,4 @@
-"""A cache of the source texts of functions and classes, which a drawn test needs in every call."""
+"""A cache of the source of functions and classes, which a drawn test needs in every call."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ KNOWN: Final[weakref.WeakKeyDictionary[Any, str]] = weakref.WeakKeyDictionary()
 
 
 def source_text(thing: Any) -> str:
-    """Return the text that defines a function, a class or a code object.
+    """Return the source that defines a function, a class or a code object.
 
     Raises:
-        OSError, TypeError: if there is none.
+        OSError, TypeError: if no source is available.
     """
     try:
         return KNOWN[thing]
@@ -21,6 +21,6 @@ def source_text(thing: Any) -> str:
         text = inspect.getsource(thing)
     try:
         KNOWN[thing] = text
-    except TypeError:  # it cannot be referred to weakly, or has no hash
+    except TypeError:  # not weakly referenceable, or not hashable
         pass
     return text

@@ -1,4 +1,4 @@
-"""Calls derived from the user's: at special points, with equal or opposite elements, with other indices."""
+"""Calls derived from the user's: at special points, with equal or opposite elements, or with other indices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POINTS: Final = (
     1e5,
     np.pi / 2,
 )
-# Numbers in the operator's own code that are tried.
+# The number of constants from the operator's own code that are tried.
 SMALLEST_OWN: Final = 1e-3
 LARGEST_OWN: Final = 1e3
 MOST_OWN: Final = 12
@@ -51,7 +51,7 @@ def in_double_precision(example: Example) -> Example:
 
 
 def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """Yield the call with some or all elements at points where formulas tend to fail."""
+    """Yield the call with some or all elements at points where formulas often fail."""
     options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})
     points = list(dict.fromkeys([*POINTS[:3], *options, *(-x for x in options), *POINTS[3:]]))
     points += _between(points, [x for x in subject.numbers if SMALLEST_OWN <= x <= LARGEST_OWN][:MOST_OWN])
@@ -98,7 +98,7 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
 
 
 def _without_a_line(example: Example, slot: int, array: Array, domain: tuple[float, float] | None) -> Iterator[Example]:
-    """Yield the call with zeros in one row or column, so that its norm is zero beside others that are not."""
+    """Yield the call with zeros in one row or column, so that its norm is zero next to nonzero ones."""
     if array.ndim < 2 or not (domain is None or domain[0] <= 0 <= domain[1]):
         return
     for told, place in (("row", 0), ("column", (..., 0))):
@@ -109,13 +109,13 @@ def _without_a_line(example: Example, slot: int, array: Array, domain: tuple[flo
 
 
 def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
-    """Return the ends of a domain, and points half way to distant ones."""
+    """Return the ends of a domain, and points halfway to distant ends."""
     ends = [end for end in domain or () if np.isfinite(end)]
     return ends + [float(np.copysign(np.sqrt(np.abs(end)), end)) for end in ends if abs(end) > 1e10]
 
 
 def _other_sizes(example: Example, slot: int, array: Array, ends: Sequence[float]) -> Iterator[Example]:
-    """Yield the call with numbers of other sizes, and in another order."""
+    """Yield the call with numbers of other magnitudes, and in another order."""
     yield _with(example, slot, -array, f"{example.named(slot)} with the other sign")
     yield _with(example, slot, np.round(3 * array), f"whole numbers in {example.named(slot)}")
     yield _with(example, slot, 40 * array, f"large numbers in {example.named(slot)}")
@@ -139,7 +139,7 @@ def _other_sizes(example: Example, slot: int, array: Array, ends: Sequence[float
 
 
 def _between(points: list[float], own: Sequence[float]) -> list[float]:
-    """Return the numbers in the operator's code, and points between them and their neighbours."""
+    """Return the constants in the operator's code, and points between neighbouring constants."""
     new = [x for x in dict.fromkeys([*own, *(-x for x in own)]) if x not in points]
     known = sorted([*points, *new])
     gaps = [(low + high) / 2 for low, high in itertools.pairwise(known) if low in new or high in new]
@@ -147,7 +147,7 @@ def _between(points: list[float], own: Sequence[float]) -> list[float]:
 
 
 def _tied(example: Example) -> Iterator[Example]:
-    """Yield arguments with equal and opposite elements: within each argument, and between them."""
+    """Yield arguments with equal and opposite elements, within each argument and between arguments."""
     real = [slot for slot in example.wanted if example.arrays[slot].dtype.kind == "f" and example.arrays[slot].size]
     for slot in real:
         array = example.arrays[slot]
@@ -223,7 +223,7 @@ def numbers_among(example: Example) -> list[float]:
 
 
 def with_complex_numbers(example: Example) -> Iterator[Example]:
-    """Yield the call with complex numbers in all arguments, and in each alone."""
+    """Yield the call with complex numbers in all arguments, and in each argument alone."""
     choices = [("complex arguments", example.wanted), *((f"{example.named(k)} complex", (k,)) for k in example.wanted)]
     for label, chosen in choices[: 1 if len(example.wanted) == 1 else None]:
         arrays = list(example.arrays)
@@ -237,7 +237,7 @@ def with_complex_numbers(example: Example) -> Iterator[Example]:
 
 
 def with_other_indices(example: Example) -> Iterator[Example]:
-    """Yield the call with repeated, negative and permuted integer arguments, and other masks."""
+    """Yield the call with repeated, negative and permuted integer arguments, and with other masks."""
     for slot, array in enumerate(example.arrays):
         if not array.size or array.dtype.kind not in "iub":
             continue

@@ -1,4 +1,4 @@
-"""One property of one call: checked within a time limit, and its outcome noted."""
+"""Checks of one property of one call, within a time limit, with their outcomes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .properties.gradients import check_gradients
 from .properties.higher import Absent
 from .report import Report
 
-# Properties of calls whose values are infinite or empty, too.
+# Properties that are also checked for calls whose values are infinite or empty.
 OF_ALL_VALUES: Final = ("arguments are not modified", "nothing is left of a call")
-MOST_TRIED: Final = 60  # calls that are remembered
+MOST_TRIED: Final = 60  # the number of calls that are remembered
 
 
 @attrs.define(eq=False)
@@ -30,10 +30,10 @@ class Trials:
     Arguments:
         subject: the operator.
         findings: the failures and refusals so far.
-        report: counts the examples.
+        report: the report, which counts the examples.
         compared: whether gradients are meant to be the derivatives of the values.
-        patience: seconds for a call that the user did not ask for.
-        tried: the calls so far, on which what comes later may depend.
+        patience: seconds for a derived call.
+        tried: the calls so far, which may affect later ones.
     """
 
     subject: OperatorUnderTest
@@ -44,12 +44,12 @@ class Trials:
     tried: list[Example] = attrs.Factory(list)
 
     def attempt(self, name: str, check: Callable[[], Any], again: Again | None = None) -> Any:
-        """Run a piece of the check and return its result; None if it fails, is refused, or is impossible.
+        """Run part of the check and return its result; None if it fails, is refused, or is impossible.
 
         Arguments:
             name: the property.
-            check: the piece.
-            again: repeats it for another call.
+            check: the part to run.
+            again: a function that repeats it for another call.
         """
         try:
             return check()
@@ -64,7 +64,7 @@ class Trials:
         return None
 
     def patiently(self, name: str, check: Callable[[Example], Any], example: Example) -> Any:
-        """Run a piece of the check within the time limit of derived calls; see `attempt`."""
+        """Run part of the check within the time limit of derived calls; see `attempt`."""
 
         def within_limit() -> Any:
             with patience(self.patience):
@@ -73,7 +73,7 @@ class Trials:
         return self.attempt(name, within_limit, check)
 
     def plain(self, example: Example, family: str) -> Baseline | None:
-        """Return the baseline of a call; None if the call is refused."""
+        """Return the baseline of a call, or None if the call is refused."""
         try:
             return baseline_results(self.subject, example, family)
         except Refused as refused:
@@ -83,7 +83,7 @@ class Trials:
         return None
 
     def count(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
-        """Check one property of a call, and count it."""
+        """Check one property of a call and count it."""
         if (not baseline.finite or not baseline.size) and name not in OF_ALL_VALUES:
             return
         asked_for = not baseline.example.label and name != "dtypes"
@@ -97,11 +97,11 @@ class Trials:
         self.attempt(name, counted, lambda example: check(baseline_results(self.subject, example, name)))
 
     def count_form(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
-        """Check one form of a derived call; compositions of operators may lose digits there."""
+        """Check one form of a derived call, in which compositions of operators may lose digits."""
         self.count(name, lambda baseline: excused(self.subject, name, check, baseline), baseline)
 
     def gradients(self, example: Example) -> bool:
-        """Compare the gradients of one call with differences; return whether it was accepted."""
+        """Compare the gradients of one call with finite differences; return whether it was accepted."""
         if example.family in self.findings.too_slow:
             return False
 

@@ -1,1 +1,1 @@
-"""The properties of an operator, each with the variations under which it is checked."""
+"""The properties of an operator, each with the variations for which it is checked."""

@@ -1,4 +1,4 @@
-"""The incoming gradient: of any size and layout, of some results only, and the ownership of its memory."""
+"""Properties of the incoming gradient: any size and layout, gradients of some results only, and memory ownership."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def linear(baseline: Baseline) -> int:
 
 
 def undefined(baseline: Baseline) -> int:
-    """Check that an output without gradient acts like one with gradient zero."""
+    """Check that an output without a gradient is equivalent to one with a zero gradient."""
     if len(baseline.outputs) < 2:
         return 0
     count = 0
@@ -84,7 +84,7 @@ def undefined(baseline: Baseline) -> int:
 
 
 def gradient_layouts(baseline: Baseline) -> int:
-    """Check incoming gradients in various memory layouts."""
+    """Check incoming gradients with various memory layouts."""
     count = 0
     for name in GRADIENT_LAYOUTS:
         with contextlib.suppress(Refused):
@@ -96,7 +96,7 @@ def gradient_layouts(baseline: Baseline) -> int:
 
 
 def _in_layout(baseline: Baseline, name: str) -> int:
-    """Check an incoming gradient in one memory layout."""
+    """Check an incoming gradient with one memory layout."""
     make, equal = GRADIENT_LAYOUTS[name]
     script = baseline.script(f"layouts of incoming gradients ({name})", derived=True)
     for i in baseline.outputs if equal else ():
@@ -119,7 +119,7 @@ def _in_layout(baseline: Baseline, name: str) -> int:
     return 1
 
 
-# Operations between a result and the loss, from which its gradient comes.
+# Operations between a result and the loss, from which the gradient of the result comes.
 FURTHER_STEPS: Final = {
     "from a sum": "loss = {y}.sum()",
     "through a transposed view": "loss = ({y}.T * vg.Tensor({u}.T.copy())).sum()",
@@ -128,7 +128,7 @@ FURTHER_STEPS: Final = {
 
 
 def _from_further_steps(baseline: Baseline, name: str, i: int) -> int:
-    """Check incoming gradients that come from the backward pass of further steps."""
+    """Check incoming gradients that are produced by the backward pass of further operations."""
     script = baseline.script(f"layouts of incoming gradients ({name})", derived=True)
     line = FURTHER_STEPS[name].format(y=f"y{baseline.paths[i]}", u=f"u{i}")
     script.do(line.replace("vg.Tensor", "np.conj" if baseline.starts[i].dtype.kind == "c" else "np.asarray"))
@@ -180,7 +180,7 @@ def gradient_untouched(baseline: Baseline) -> int:
                 rtol=0.0,
                 atol=0.0,
             )
-    # Gradients of one pass do not change while another pass runs.
+    # Gradients of one pass must not change while another pass runs.
     script = baseline.script(title)
     script.do(baseline.gradient_line("g"), baseline.gradient_line("h", starts="vg.Tensor(-2.0 * u{})"))
     baseline.expect_gradients(

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def full_precision(baseline: Baseline) -> int:
-    """Check that gradients have double precision if arguments and results do."""
+    """Check that gradients have double precision if the arguments and results have it."""
     if any(map(of_single_precision, baseline.values)) or any(map(of_single_precision, baseline.starts.values())):
         if all(baseline.example.arrays[k].dtype in (np.float64, np.complex128) for k in baseline.example.wanted):
             baseline.subject.note(
@@ -36,7 +36,7 @@ def full_precision(baseline: Baseline) -> int:
 
 
 def beside_integers(baseline: Baseline) -> int:
-    """Check that a single-precision argument beside integers gets a single-precision gradient."""
+    """Check that a single-precision argument next to integers has a single-precision gradient."""
     example, count = baseline.example, 0
     if len(example.wanted) < 2 or any(example.arrays[k].dtype.kind == "c" for k in example.wanted):
         return 0
@@ -79,7 +79,7 @@ def _takes_integers(script: Script, beside: Example, k: int, floats: Sequence[in
 
 
 def _of_another_dtype(script: Script, line: str, told: str) -> None:
-    """Fail if single-precision results were requested; note it otherwise."""
+    """Fail if single-precision results were required; otherwise add a notice."""
     if script.subject.keeps_float32:
         script.lines.append(line)
         script.fail(told)
@@ -87,7 +87,7 @@ def _of_another_dtype(script: Script, line: str, told: str) -> None:
 
 
 def _slopes_of_full_precision(baseline: Baseline) -> None:
-    """Check that slopes have double precision too, if they depend on the arguments."""
+    """Check that slopes also have double precision if they depend on the arguments."""
     example, subject = baseline.example, baseline.subject
     starts = {i: np.ones_like(baseline.values[i]) for i in baseline.outputs}
     slopes = subject.record(example).gradients(starts)
@@ -120,7 +120,7 @@ def _require_digits(script: Script, baseline: Baseline, n: int) -> None:
 
 
 def _shortened(array: Array) -> bool:
-    """Return whether double-precision numbers have exactly the digits of single precision."""
+    """Return whether double-precision numbers are exactly representable in single precision."""
     if array.dtype not in (np.float64, np.complex128) or not array.size:
         return False
     parts = np.ascontiguousarray(array).reshape(-1).view(float)
@@ -130,7 +130,7 @@ def _shortened(array: Array) -> bool:
 
 
 def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
-    """Check that values and gradients in lower precision approximate those of double precision."""
+    """Check that values and gradients in lower precision approximate those in double precision."""
     exact, subject = baseline.example, baseline.subject
     if not baseline.finite:
         return 0
@@ -144,7 +144,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
                 for array in exact.arrays
             ]
         )
-    # The results of double precision for the rounded arguments.
+    # The results in double precision for the rounded arguments.
     rounded = exact.with_arrays(
         [array.astype(before.dtype) for array, before in zip(example.arrays, exact.arrays, strict=True)]
     )
@@ -180,7 +180,8 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
         script.do(f"s{i} = vg.Tensor(u{i}.astype({kind.name!r}))")
     script.do(reference.gradient_line(starts="s{}"))
     given = max(float(np.abs(start).max(initial=0.0)) for start in reference.starts.values())
-    left = 4 * float(np.finfo(real).eps) * given if subject.composed else 0.0  # the remainder of gradients that cancel
+    # the rounding residue of gradients that cancel
+    left = 4 * float(np.finfo(real).eps) * given if subject.composed else 0.0
     for n, k in enumerate(example.wanted):
         expected = reference.gradients[n]
         if script[f"g[{n}]"] is not None:
@@ -207,7 +208,7 @@ def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
 
 
 def _loses_digits(script: Script, reference: Baseline, tolerance: float) -> bool:
-    """Return whether one of the operators that it is composed of loses digits."""
+    """Return whether one of the operators in the composition loses digits."""
     return reference.subject.composed and any(
         value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
         for path, value in zip(reference.paths, reference.values, strict=True)
@@ -229,7 +230,7 @@ def _in_double(reference: Baseline) -> list[str]:
 def _expect_near_values(
     script: Script, reference: Baseline, real: np.dtype[Any], tolerance: float, sensitive: list[Any] | None
 ) -> None:
-    """Compare the results of the program with those of double precision, and look at their dtypes."""
+    """Compare the results of the program with those in double precision, and check their dtypes."""
     for i, (path, value) in enumerate(zip(reference.paths, reference.values, strict=True)):
         found = script[f"y{path}"]
         if value.dtype.kind not in "fc":
@@ -283,17 +284,17 @@ def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Return whether a plain argument is that dtype, or holds numbers of it, like a sparse matrix."""
+    """Return whether a plain argument is that dtype, or contains numbers of it, like a sparse matrix."""
     found: list[Any] = []
     mapped(
         lambda leaf: found.append(leaf if isinstance(leaf, np.dtype) else getattr(leaf, "dtype", ...)),
         (example.args, example.kwargs),
     )
-    return dtype in found  # `in` compares, and None is float64 as a dtype
+    return dtype in found  # `in` uses equality, and None equals float64 as a dtype
 
 
 def _beyond(numbers: Sequence[float], real: np.dtype[Any]) -> bool:
-    """Return whether constants in the operator's code underflow or overflow in a precision."""
+    """Return whether constants in the operator's code underflow or overflow in a given precision."""
     with np.errstate(all="ignore"):
         lower = np.array(numbers, dtype=float).astype(real)
     return any(x and (not low or not np.isfinite(low)) for x, low in zip(numbers, lower, strict=True))
@@ -305,7 +306,7 @@ def _of_precision(real: np.dtype[Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -> bool:
-    """Return whether half of the elements are wrong: losing digits in some is normal in low precision."""
+    """Return whether at least half of the elements are wrong; losing digits in some is normal in low precision."""
     size = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
     if found.shape != expected.shape:
         return True
@@ -316,7 +317,7 @@ def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -
 def _condition(
     subject: OperatorUnderTest, example: Example, reference: Baseline, eps: float
 ) -> tuple[list[Any], list[Any]] | None:
-    """Return how much values and gradients change if arguments change by a rounding error."""
+    """Return the change of values and gradients if the arguments change by a rounding error."""
     changes: tuple[list[Any], list[Any]] = ([0.0] * len(reference.values), [0.0] * len(reference.gradients))
     for sign in (1.0, -1.0):
         arrays = []

@@ -1,4 +1,4 @@
-"""Other forms of a call: in place, and as the reference computes it."""
+"""Other forms of a call: the in-place form, and the reference."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def inplace_form(baseline: Baseline, windows: Sequence[str] = tuple(WINDOWS)) ->
 
 
 def _inplace_on_itself(baseline: Baseline, name: str, target: int) -> int:
-    """Check the in-place form with one tensor as target and as another argument."""
+    """Check the in-place form with the same tensor as target and as another argument."""
     example, count = baseline.example, 0
     array = example.arrays[target]
     for other in example.wanted:
@@ -108,7 +108,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
     script = Script(baseline.subject, f"{TITLE} ({where})", example, derived=where != ITSELF)
     script.leaves(tuple(wanted))
     a = f"x{target}"
-    # Out of place, and then copied over the window: the reference.
+    # The reference: out of place, then copied over the window.
     script.do(*line.format(a=a, b="b", v="v", o="o").split("; "))
     script.call(
         "r = " + script.expression("x{}").replace(a, "v.clone()")
@@ -179,7 +179,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
 
 
 def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, line: str) -> int:
-    """Check that the in-place form gives the base the same tangent as the out-of-place form."""
+    """Check that the in-place form sets the tangent of the base as the out-of-place form does."""
     example = baseline.example
     script = baseline.script(f"{TITLE} ({where})", called=False, derived=True)
     for k in example.wanted:
@@ -210,7 +210,7 @@ def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, li
 
 
 def _as_out_of_place(baseline: Baseline, script: Script, found: str, expected: str, what: str) -> None:
-    """Compare a variable of a script with another, of the out-of-place form."""
+    """Compare a variable of a script with the corresponding variable of the out-of-place form."""
     right = script[expected]
     size = 1.0 if right is None else max(1.0, float(np.abs(right._array).max(initial=0.0)))
     script.expect(

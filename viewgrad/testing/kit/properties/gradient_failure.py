@@ -1,4 +1,4 @@
-"""The failure of a gradient that differs from finite differences: its message, and a program that takes them."""
+"""The failure of a gradient that differs from finite differences: its message and a program that computes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .weights import as_starts
 
 Array = np.ndarray[Any, Any]
 
-MOST_NAMED: Final = 8  # elements that a message names
+MOST_NAMED: Final = 8  # the number of elements named in a message
 
 
 def fail_by_differences(
@@ -80,7 +80,7 @@ def fail_by_differences(
 
 
 def short(number: float) -> float:
-    """Return a number with as many digits as differences have, for messages."""
+    """Format a number for messages, with as many digits as differences are accurate to."""
     return float(f"{number:.9g}")
 
 
@@ -89,7 +89,7 @@ def _index_text(flat: int, shape: tuple[int, ...]) -> str:
 
 
 def _moved(moves: Moves, wrong: Disagreement, example: Example) -> str:
-    """Return the names of the moved elements, and why they are moved together."""
+    """Return the names of the perturbed elements, and why they are perturbed together."""
     places = np.flatnonzero(wrong.direction)
     names = []
     for place in places[:MOST_NAMED]:
@@ -110,7 +110,7 @@ def _moved(moves: Moves, wrong: Disagreement, example: Example) -> str:
 
 
 def along(moves: Moves, wrong: Disagreement, row: Array) -> Callable[[float], float]:
-    """Return the weighted result as a function of a step along the direction; NaN if there is none."""
+    """Return the weighted result as a function of a step along the direction; NaN if it has no value."""
     start = moves.at(moves.start)
 
     def value(step: float) -> float:
@@ -122,11 +122,11 @@ def along(moves: Moves, wrong: Disagreement, row: Array) -> Callable[[float], fl
 
 
 def difference_lines(values: Callable[[float], float], wrong: Disagreement, name: str = "value") -> list[str]:
-    """Return lines that compute the expected value by simple differences; none if these do not suffice.
+    """Return lines that compute the expected value by simple differences, or none if these do not suffice.
 
     Arguments:
-        values: the function, of a step.
-        wrong: the found and the expected value.
+        values: the function of a step.
+        wrong: the computed and the expected value.
         name: the name of the function in the program.
     """
     found = wrong.found
@@ -165,7 +165,7 @@ def difference_lines(values: Callable[[float], float], wrong: Disagreement, name
 
 
 def _value_function(script: Script, recorded: Recorded, outputs: list[int], row: Array) -> list[str]:
-    """Return the lines of a function of the weighted results after a step."""
+    """Return the lines of a function that computes the weighted results after a step."""
     starts = as_starts(row, recorded, outputs)
     paths = [path for path, _ in outputs_of(script["y"])]
     operands = [

@@ -24,24 +24,24 @@ from .weights import as_starts, rows_of_weights
 
 Array = np.ndarray[Any, Any]
 
-SINGULAR: Final = 1e10  # times the size of values and gradients in the user's call
-MOST_ROWS: Final = 12  # outputs that are differentiated one by one
-LONG: Final = 60  # real numbers that are moved together at first, in calls that the user did not make
+SINGULAR: Final = 1e10  # multiples of the size of values and gradients in the user's call
+MOST_ROWS: Final = 12  # the number of outputs that are differentiated one by one
+LONG: Final = 60  # the number of real numbers perturbed together at first, in derived calls
 NO_DERIVATIVE: Final = "its gradient is NaN where the function has no derivative"
-MOST_COLUMNS: Final = 16  # inputs that are moved one by one
+MOST_COLUMNS: Final = 16  # the number of inputs that are perturbed one by one
 
 
 def check_gradients(subject: OperatorUnderTest, example: Example, title: str, compared: bool = True) -> bool:
-    """Compare the gradients of one call with finite differences; return whether any could be compared.
+    """Compare the gradients of a call with finite differences; return whether any could be compared.
 
     Arguments:
         subject: the operator.
         example: the call.
         title: the property.
-        compared: whether to compare; otherwise the call and its backward pass are only run.
+        compared: whether to compare; if not, the call and its backward pass are only run.
 
     Raises:
-        Failure: if they differ.
+        Failure: if the gradients differ.
         Refused: if the operator refuses the call.
     """
     values = subject.values(example)
@@ -123,13 +123,13 @@ def _compare(
 def _where_differentiable(
     subject: OperatorUnderTest, example: Example, moves: Moves, rows: Array, found: Array, directions: Array
 ) -> Array:
-    """Return the directions, as columns, that move no element at which the gradient is NaN and does not exist.
+    """Return the directions, as columns, that perturb no element with a NaN gradient at which no derivative exists.
 
-    The other elements with a gradient of NaN are moved one by one.
+    Other elements with a NaN gradient are perturbed one by one.
     """
     undefined = [int(place) for place in np.flatnonzero(np.isnan(found).any(axis=0))]
     singular = undifferentiable(moves, rows, found)
-    # Zero times the infinite slope of another element is NaN, too: for the weights of a norm at the origin.
+    # Zero times the infinite slope of another element is NaN too, as for the weights of a norm at the origin.
     idle = [place for place in undefined if singular and place not in singular and _idle(moves, place)]
     singular = [place for place in undefined if place in singular or place in idle]
     if not singular:
@@ -141,7 +141,7 @@ def _where_differentiable(
 
 
 def _idle(moves: Moves, place: int) -> bool:
-    """Return whether the results do not depend on one position of the vector."""
+    """Return whether the results are independent of one position of the vector."""
     start = moves.start
     here = moves.at(start)
     for step in (1e-3, -1e-3, 0.3):
@@ -152,7 +152,7 @@ def _idle(moves: Moves, place: int) -> bool:
 
 
 def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows: Array) -> bool:
-    """Return whether one weighted sum has the right slope along one direction that moves everything."""
+    """Return whether one weighted sum has the correct slope along one direction that perturbs all elements."""
     start = moves.start
     if not np.isfinite(start).all():
         return False
@@ -170,12 +170,13 @@ def _agrees_along_one(moves: Moves, recorded: Recorded, outputs: list[int], rows
 
 
 def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, rows: Array, wrong: Disagreement) -> bool:
-    """Return, mostly with a notice, whether a wrong gradient of a derived call says little about the operator.
+    """Return, usually with a notice, whether a wrong gradient of a derived call is no evidence against the operator.
 
-    It involves infinite numbers, is wrong at one point alone, or belongs to an iteration that has diverged.
+    This holds if the call involves infinite numbers, if the gradient is wrong only at one point, or if the call belongs
+    to an iteration that has diverged.
 
     Raises:
-        Refused: for options for which the operator says that it is not meant for them.
+        Refused: for options that the operator declares as unsupported.
     """
     found = wrong.found
     if found == 0 and example.label and _through_infinity(subject, example):
@@ -211,11 +212,13 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, rows
     return _is_of_no_meaning(subject, example, moves)
 
 
-BESIDE: Final = 0.03  # the distance to a point at which branches meet
+BESIDE: Final = 0.03  # the distance from a point within which branches meet
 
 
 def _has_diverged(subject: OperatorUnderTest, example: Example, moves: Moves, wrong: Disagreement) -> bool:
-    """Return whether a result and a gradient of a derived call are larger by ten orders than in the user's call."""
+    """Return whether a result and a gradient of a derived call are ten orders of magnitude larger than in the user's
+    call.
+    """
     if not example.label:
         return False
     values = moves.at(moves.start)
@@ -224,9 +227,9 @@ def _has_diverged(subject: OperatorUnderTest, example: Example, moves: Moves, wr
 
 
 def _is_at_the_end_of_options(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether a call at a special point has an option of zero that the user did not give.
+    """Return whether a call at a special point has an option of zero that the user's call does not have.
 
-    Branches of the operator meet there: a threshold of 0 leaves no interval that is set to 0.
+    Branches of the operator meet there; for example, with a threshold of 0 there is no interval that is set to 0.
     """
     if example.family != "special points" or not example.label or subject.composed:
         return False
@@ -237,7 +240,7 @@ def _is_at_the_end_of_options(subject: OperatorUnderTest, example: Example) -> b
 def _is_right_beside(
     subject: OperatorUnderTest, example: Example, moves: Moves, rows: Array, wrong: Disagreement
 ) -> bool:
-    """Return whether the gradient is right on both sides of the elements for which it is wrong."""
+    """Return whether the gradient is correct on both sides of the elements for which it is wrong."""
     row = rows[wrong.row : wrong.row + 1]
     for side in (BESIDE, -BESIDE):
         arrays = tuple(moves.moved(moves.start + side * wrong.direction))
@@ -245,7 +248,7 @@ def _is_right_beside(
         try:
             recorded = subject.record(example.with_arrays(arrays))
             gradients = recorded.gradients(as_starts(row[0], recorded, recorded.differentiable))
-        except Exception:  # refused, in forward or in backward
+        except Exception:  # refused, in the forward or backward pass
             return False
         found = np.concatenate([real_parts(gradient) for gradient in gradients]).reshape(1, -1)
         if found.shape[1] != moves.start.size:
@@ -262,9 +265,9 @@ SCALES: Final = frozenset(
 
 
 def _is_of_no_meaning(subject: OperatorUnderTest, example: Example, moves: Moves) -> bool:
-    """Return, with a notice, whether an option of a derived call is negative and can hardly be meant to be.
+    """Return, with a notice, whether an option of a derived call is negative although that is probably not intended.
 
-    It is a scale by its name, or the result depends on nothing: `abs(x) <= c` holds nowhere.
+    This is assumed if its name denotes a scale, or if the result is constant: `abs(x) <= c` holds nowhere.
     """
     negative = _made_negative(subject, example)
     if not negative:
@@ -283,19 +286,19 @@ def _is_of_no_meaning(subject: OperatorUnderTest, example: Example, moves: Moves
 
 
 def _made_negative(subject: OperatorUnderTest, example: Example) -> list[str]:
-    """Return the numeric options that are negative in a derived call and not in the user's."""
+    """Return the numeric options that are negative in a derived call but not in the user's."""
     given = {**dict(zip(subject.parameters, example.args, strict=False)), **example.kwargs}
     tried = {name: value for name, value in given.items() if name not in subject.contract.options}
     return [name for name, value in tried.items() if _number(value) < 0 <= _number(subject.usual.get(name))]
 
 
 def _number(value: Any) -> float:
-    """Return an option that is a number, NaN otherwise."""
+    """Return an option that is a number, or NaN otherwise."""
     return value if type(value) in (int, float) else math.nan
 
 
 def _constant(moves: Moves) -> bool:
-    """Return whether the results are the same for all arguments that are tried."""
+    """Return whether the results are the same for all arguments tried."""
     start, seen = moves.start, []
     generator = np.random.default_rng(11)
     for size in (1e-3, 0.3, 1.0, 3.0, 10.0, 100.0):
@@ -305,7 +308,7 @@ def _constant(moves: Moves) -> bool:
 
 
 def _constant_nearby(moves: Moves) -> bool:
-    """Return whether the results hardly change nearby, less than by any slope."""
+    """Return whether the results change less nearby than by any slope."""
     start = moves.start
     here, generator = moves.at(start), np.random.default_rng(3)
     for _ in range(4):
@@ -318,7 +321,7 @@ def _constant_nearby(moves: Moves) -> bool:
 
 
 def _is_nearly_right_far_away(example: Example, wrong: Disagreement) -> bool:
-    """Return whether a derivative at very large arguments is off by some digits that cancel."""
+    """Return whether a derivative at very large arguments is wrong only by digits that cancel."""
     return _largest(example) >= FAR and abs(wrong.found - wrong.low) <= FEW_DIGITS * abs(wrong.low)
 
 
@@ -329,12 +332,12 @@ def _largest(example: Example) -> float:
 
 
 FAR: Final = 1e4
-LEVEL: Final = 1e-7  # change of results over a thousandth
+LEVEL: Final = 1e-7  # the change of results over a thousandth
 FEW_DIGITS: Final = 1e-5
 
 
 def _meets_infinity(moves: Moves, direction: Array) -> bool:
-    """Return whether a result that depends on the moved elements also depends on infinite ones."""
+    """Return whether a result that depends on the perturbed elements also depends on infinite ones."""
     start = moves.start
     if not np.isinf(start).any():
         return False
@@ -346,7 +349,7 @@ def _meets_infinity(moves: Moves, direction: Array) -> bool:
 
 
 def _can_be_compared(subject: OperatorUnderTest, example: Example, recorded: Recorded) -> bool:
-    """Return whether results can be differentiated, and are finite."""
+    """Return whether results are differentiable and finite."""
     outputs = recorded.differentiable
     if not outputs or not all(np.isfinite(recorded.outputs[i]._array).all() for i in outputs):
         return False
@@ -384,7 +387,7 @@ def _is_singular(subject: OperatorUnderTest, recorded: Recorded, outputs: list[i
 
 
 def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether a warning says that no gradient will flow."""
+    """Return whether a warning states that no gradient will flow."""
     leaves = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
     with warnings.catch_warnings(record=True) as told, refusals():
         warnings.simplefilter("always")
@@ -393,9 +396,9 @@ def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) ->
 
 
 def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:
-    """Return whether a composition of operators is infinite in between, as exp(log(x)) at 0.
+    """Return whether a composition of operators has infinite intermediate values, such as exp(log(x)) at 0.
 
-    In the backward pass, numbers may also vanish, as the slope of 1 / x for huge x.
+    In the backward pass, numbers may also vanish, such as the slope of 1 / x for huge x.
     """
     if not subject.composed:
         return False
@@ -412,7 +415,7 @@ def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:
 
 
 def _nothing_forgotten(subject: OperatorUnderTest, example: Example, title: str, recorded: Recorded) -> None:
-    """Check that results with a gradient in the user's call have one here, or depend on nothing."""
+    """Check that results with a gradient in the user's call have one here too, or are constant."""
     forgotten = recorded.forgotten(subject.outputs)
     if not forgotten or not all(np.isfinite(recorded.outputs[i]._array).all() for i in forgotten):
         return
@@ -450,7 +453,7 @@ def _recorded(subject: OperatorUnderTest, example: Example, title: str) -> Recor
 
 
 def _just_run(subject: OperatorUnderTest, example: Example, title: str) -> None:
-    """Check shapes and dtypes of gradients if there is no number to compare."""
+    """Check shapes and dtypes of gradients if there are no numbers to compare."""
     script = Script(subject, title, example)
     script.leaves()
     script.call(f"y = {script.expression()}")
@@ -495,7 +498,7 @@ def _replay(subject: OperatorUnderTest, example: Example, title: str, starts: di
 
 
 def _fail_by_shape(script: Script) -> None:
-    """Fail for the first gradient whose shape differs from its argument's."""
+    """Fail for the first gradient whose shape differs from that of its argument."""
     for i, k in enumerate(script.example.wanted):
         if script["g"][i] is not None:
             told = script.example.named(k)
@@ -509,7 +512,7 @@ def _picked(values: list[Array], numbers: list[int]) -> list[Array]:
 
 
 def _few_directions(moves: Moves, example: Example, n: int) -> Array:
-    """Return the direction of a single changed element and one that moves all others; none otherwise."""
+    """Return the directions of a single changed element and of all others together, or none."""
     own = [moves.column(slot, flat) for slot, flat in example.changed]
     others = [place for place in range(n) if place not in own]
     finite = np.isfinite(moves.start)
@@ -520,10 +523,10 @@ def _few_directions(moves: Moves, example: Example, n: int) -> Array:
 
 
 def _directions(moves: Moves, example: Example, n: int) -> Array:
-    """Return the directions to move in, as columns.
+    """Return the directions of perturbation, as columns.
 
-    Equal elements are moved together: for one of them alone, any of several derivatives may be right. In the call that
-    the user gave they are moved alone as well.
+    Equal elements are perturbed together, since for one of them alone any of several derivatives may be correct. In the
+    user's call they are perturbed separately as well.
     """
     _, group = np.unique(moves.start, return_inverse=True)
     sizes = np.bincount(group)

@@ -1,4 +1,4 @@
-"""Digits that an operator loses, seen by its own code run with sixty digits."""
+"""Digits lost by an operator, detected by running its own code with sixty digits."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Array = np.ndarray[Any, Any]
 TITLE: Final = "values"
 SLOPES: Final = "digits of gradients"
 EPS: Final = float(np.finfo(float).eps)
-LOST: Final = 1e-9  # relative error of a value that has lost half of its digits
-FELT: Final = 1e3  # rounding errors of ordinary values: what is smaller is noted
-TIMES: Final = 1e6  # times the change caused by rounding the arguments
+LOST: Final = 1e-9  # the relative error of a value that has lost half of its digits
+FELT: Final = 1e3  # rounding errors of ordinary values; smaller losses are only noted
+TIMES: Final = 1e6  # multiples of the change caused by rounding the arguments
 SMALL: Final = (1e-5, -1e-5, 1e-8, -1e-8, 1e-12, -1e-12)
 LARGE: Final = (20.0, -20.0, 40.0, -40.0, 1e6, 1e12)
 LARGEST: Final = 64  # elements
-COARSE: Final = 1e-9  # a step that iterations of a fixed number of steps resolve, relative to ordinary numbers
+COARSE: Final = 1e-9  # a step that iterations with a fixed number of steps can resolve, relative to ordinary numbers
 
 
 def where_digits_may_be_lost(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """Yield the call at values where terms may cancel: tiny, large, and shifted elements."""
+    """Yield the call at values where terms may cancel: tiny, large and shifted elements."""
     if sum(array.size for array in example.arrays) > LARGEST or not is_available():
         return
     yield example
@@ -55,8 +55,9 @@ def where_digits_may_be_lost(subject: OperatorUnderTest, example: Example) -> It
 def digits_lost(subject: OperatorUnderTest, example: Example) -> int:
     """Check that the values are as accurate as the arguments determine them.
 
-    A loss is distinguished from ill-conditioning by the change of the exact value when the arguments are rounded. For a
-    composition of operators it is only noted; others must be more accurate than a formula with cancellation.
+    A loss is distinguished from ill-conditioning by the change of the exact value when the arguments are rounded. For
+    compositions of operators a loss is only noted; other operators must be more accurate than a formula with
+    cancellation.
 
     Raises:
         Refused: if the operator refuses the call, or its code does not run with many digits.
@@ -113,7 +114,7 @@ def slope_digits_lost(subject: OperatorUnderTest, example: Example) -> int:
     (slot, flat), *_ = example.changed
     found = _gradients_nearby(subject, example, slot, flat) if np.isfinite(slope) else []
     largest = max(float(np.abs(array).max(initial=0.0)) for array in example.arrays if array.dtype.kind == "f")
-    rough = max(1e-4, 8 * EPS * largest)  # large terms of sums leave fewer digits to the others
+    rough = max(1e-4, 8 * EPS * largest)  # large terms of sums leave fewer digits for the others
     if not found or not min(abs(one - slope) for one in found) > max(rough * abs(slope), FELT * EPS * subject.scale):
         return 1
     told = (
@@ -140,7 +141,7 @@ def slope_digits_lost(subject: OperatorUnderTest, example: Example) -> int:
 
 
 def _precise_slope(code: Any, example: Example) -> float:
-    """Return the derivative with respect to the element of interest, by a difference in 60 digits."""
+    """Return the derivative with respect to the element of interest, by a difference with 60 digits."""
     (slot, flat), *_ = example.changed
     slopes, size = [], float(np.abs(example.arrays[slot].flat[flat]))
     for step in (COARSE * max(size, 1e-3), as_numbers(size) * 1e-18, as_numbers(size) * 1e-21):
@@ -164,7 +165,7 @@ def _precise_slope(code: Any, example: Example) -> float:
 
 
 def _gradients_nearby(subject: OperatorUnderTest, example: Example, slot: int, flat: int) -> list[float]:
-    """Return the gradient, also with the element of interest rounded up and down."""
+    """Return the gradient, and the gradients with the element of interest rounded up and down."""
     found = []
     for factor in (1.0, 1 + 4 * EPS, 1 - 4 * EPS):
         arrays = [array.copy() for array in example.arrays]
@@ -182,10 +183,10 @@ def _gradients_nearby(subject: OperatorUnderTest, example: Example, slot: int, f
 
 
 def _changes(code: Any, example: Example, exact: Sequence[Array]) -> list[Array]:
-    """Return how much exact values change if each argument is rounded up or down."""
+    """Return the change of exact values if each argument is rounded up or down."""
     largest = [np.zeros(value.shape, object) for value in exact]
     generator = np.random.default_rng(5)
-    for regular in (True, False):  # signs in turn shift the columns of an array of even rows
+    for regular in (True, False):  # alternating signs would shift the columns of an array with rows of even length
         arrays = []
         for array in example.arrays:
             drawn = generator.uniform(-1.0, 1.0, array.size)
@@ -200,10 +201,10 @@ def _changes(code: Any, example: Example, exact: Sequence[Array]) -> list[Array]
 
 
 def _code_of(subject: OperatorUnderTest) -> Any:
-    """Return a copy of the operator whose state such numbers cannot corrupt.
+    """Return a copy of the operator, so that its state is not corrupted by such numbers.
 
     Raises:
-        Refused: if there is none, or if the operator is meant for single precision.
+        Refused: if no copy can be made, or if the operator is meant for single precision.
     """
     if subject.single:
         raise Refused("it computes in single precision")
@@ -216,7 +217,7 @@ def _code_of(subject: OperatorUnderTest) -> Any:
 
 
 def _worst(i: int, found: Array, exact: Array, change: Array) -> tuple[float, int, int, float, float]:
-    """Return the element that lost the most digits: how many, where, and the found and right values."""
+    """Return the element that lost the most digits: how many, where, and the computed and correct values."""
     best = (0.0, i, 0, 0.0, 0.0)
     if found.dtype != np.float64:
         return best
@@ -228,7 +229,7 @@ def _worst(i: int, found: Array, exact: Array, change: Array) -> tuple[float, in
         if not np.isfinite(number) or (number and abs(number) < 1e-290):
             continue
         error = abs(float(mine) - number) if np.isfinite(mine) else np.inf
-        size = abs(number) or largest  # a difference that vanishes has the digits of its terms
+        size = abs(number) or largest  # a difference that vanishes has as many digits as its terms
         loss = error / (float(moved) + EPS * size + 1e-290)
         if loss > best[0]:
             best = (float(loss), i, place, float(mine), number)

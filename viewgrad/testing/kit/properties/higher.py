@@ -25,15 +25,15 @@ from .weights import weights_like
 
 Array = np.ndarray[Any, Any]
 
-CANCELLED: Final = 1e-13  # the part of a tangent that rounding may leave where reverse mode gives zero
+CANCELLED: Final = 1e-13  # the part of a tangent that may remain due to rounding where reverse mode returns zero
 
 
 class Absent(Exception):
-    """The operator declares that it has no such derivative."""
+    """Raised if the operator declares that it has no such derivative."""
 
 
 def _needs_plain_arrays(error: BaseException) -> bool:
-    """Return whether a backward was refused plain arrays, with which its second derivative would be lost."""
+    """Return whether a backward was refused plain arrays, which would lose its second derivative."""
     return isinstance(error, AutogradError | TypeError) and "would lose" in str(error)
 
 
@@ -41,7 +41,7 @@ def _needs_plain_arrays(error: BaseException) -> bool:
 
 
 def second_order(baseline: Baseline) -> int:
-    """Compare gradients of gradients, for arguments and incoming gradient, with differences.
+    """Compare gradients of gradients, with respect to arguments and incoming gradient, with finite differences.
 
     Raises:
         Absent: if the operator refuses to be differentiated twice.
@@ -51,7 +51,7 @@ def second_order(baseline: Baseline) -> int:
     example, subject = baseline.example, baseline.subject
     slots = example.wanted
     count = len(example.arrays)
-    # One call whose tensors are the arguments and, after them, the incoming gradients.
+    # A single call whose tensors are the arguments followed by the incoming gradients.
     starts = [baseline.starts[i] for i in baseline.outputs]
     arrays = (*example.arrays, *starts)
     moved = (*slots, *range(count, count + len(starts)))
@@ -128,7 +128,7 @@ def second_order(baseline: Baseline) -> int:
 
 
 def _slope_function(baseline: Baseline, script: Script, moves: Moves, direction: Array, count: int) -> list[str]:
-    """Return the lines of a function of the weighted gradients after a step."""
+    """Return the lines of a function that computes the weighted gradients after a step."""
     example, steps, taken = baseline.example, {}, 0
     constants = []
     for k in moves.wanted:
@@ -164,7 +164,7 @@ def _slope_function(baseline: Baseline, script: Script, moves: Moves, direction:
 
 
 def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool = True) -> tuple[Script, list[Array]]:
-    """Return the program of a recorded backward pass and of the gradients of its weighted gradients.
+    """Return the program of a recorded backward pass, followed by the gradients of its weighted gradients.
 
     Raises:
         Absent: if the operator refuses to be differentiated twice.
@@ -209,7 +209,7 @@ def _do_unless_absent(script: Script, line: str) -> None:
 
 
 def forward_mode(baseline: Baseline) -> int:
-    """Compare tangents with reverse mode: of all arguments at once, of each alone, of any size.
+    """Compare tangents with reverse mode: for all arguments at once, for each alone, and for tangents of any size.
 
     Raises:
         Absent: if the operator has no forward mode.
@@ -277,7 +277,7 @@ def forward_mode(baseline: Baseline) -> int:
 
 
 def _rows_by_reverse_mode(baseline: Baseline, i: int, chosen: Sequence[int]) -> list[str]:
-    """Return the lines of a function of a result's tangent, by one backward pass per element."""
+    """Return the lines of a function that computes a result's tangent by one backward pass per element."""
     names = ", ".join(f"p{k}" for k in chosen)
     return [
         *baseline.plain_call(of_gradients=True)[:-1],
@@ -318,7 +318,7 @@ def _has(script: Script, i: int) -> bool:
 
 
 def _rows_of(subject: OperatorUnderTest, baseline: Baseline) -> Array | None:
-    """Return the Jacobian by reverse mode, a row for each real component of the outputs."""
+    """Return the Jacobian computed in reverse mode, with a row for each real component of the outputs."""
     recorded: Recorded = subject.record(baseline.example)
     rows = []
     for i in baseline.outputs:

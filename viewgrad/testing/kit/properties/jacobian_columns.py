@@ -17,14 +17,14 @@ Array = np.ndarray[Any, Any]
 RTOL: Final = 3e-7
 RTOL_SINGLE: Final = 2e-3
 FAR: Final = 20.0  # arguments whose exponentials are far from 1
-SIDE: Final = 1e-6  # relative step that shows whether there are values on both sides
+SIDE: Final = 1e-6  # a relative step for testing whether there are values on both sides
 MOST_SINGULAR: Final = 16  # positions
-PLACES: Final = (1.371828e-5, -0.7141593e-5, 1.1317724e-4, -1.7932051e-4)  # nearby, and of no pattern
+PLACES: Final = (1.371828e-5, -0.7141593e-5, 1.1317724e-4, -1.7932051e-4)  # irregular nearby positions
 
 
 @attrs.frozen(eq=False)
 class Disagreement:
-    """An entry of a Jacobian that two computations disagree on."""
+    """An entry of a Jacobian on which two computations disagree."""
 
     row: int
     direction: Array
@@ -46,11 +46,11 @@ def compare_columns(
 
     Arguments:
         moves: the function.
-        directions: the directions to move in, as columns.
+        directions: the directions of perturbation, as columns.
         rows: weights of its outputs, as rows.
         jacobian: the derivative to be checked, for each row and each position of the vector.
-        again: computes the derivatives at another point, to measure their sensitivity.
-        lenient: whether to pass over derivatives that are not finite.
+        again: a function that computes the derivatives at another point, to measure their sensitivity.
+        lenient: whether to skip derivatives that are not finite.
     """
     columns = _columns_of(moves, rows, jacobian, again, lenient)
     for direction in () if columns is None else directions.T:
@@ -62,7 +62,7 @@ def compare_columns(
 
 
 def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str:
-    """Return the result of a quick comparison: "agree", "none" if values jump, else "unclear"."""
+    """Return the result of a quick comparison: "agree", "none" if values jump, otherwise "unclear"."""
     columns = _columns_of(moves, rows, jacobian)
     for direction in directions.T if columns is not None else ():
         assert columns is not None
@@ -72,10 +72,10 @@ def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str
 
 
 def undifferentiable(moves: Moves, rows: Array, jacobian: Array) -> list[int]:
-    """Return the positions of the vector at which derivatives are NaN or infinite, and the function has none.
+    """Return the positions of the vector at which derivatives are NaN or infinite and the function has no derivative.
 
-    It has none if the slopes on the two sides differ or are infinite, or if there are values on one side only. This may
-    hold for one output alone: the derivatives of the others are NaN, too, since zero times NaN is NaN.
+    This is the case if the slopes on the two sides differ or are infinite, or if there are values on one side only. It
+    may apply to a single output: the derivatives of the others are then NaN too, since zero times NaN is NaN.
 
     Arguments:
         moves: the function.
@@ -91,7 +91,7 @@ def undifferentiable(moves: Moves, rows: Array, jacobian: Array) -> list[int]:
 
 
 def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, lenient: bool = False) -> Columns | None:
-    """Return a comparison; None if the function has no values to compare."""
+    """Return a comparison, or None if the function has no values to compare."""
     x = moves.start
     start = moves.at(x)
     if start is None or not np.isfinite(start).all():
@@ -108,11 +108,11 @@ class Columns:
     """A comparison in progress; see `compare_columns`.
 
     Arguments:
-        scales: the sizes of the places of the vector, at least 1.
-        noise: the relative rounding error of each output; the least possible until it is measured.
+        scales: the sizes of the elements of the vector, at least 1.
+        noise: the relative rounding error of each output; the smallest possible until it is measured.
         last: the step size used for the previous direction.
-        nudge: the sensitivity of the derivatives, once computed.
-        heard: whether the noise was measured.
+        nudge: the sensitivity of the derivatives, computed on demand.
+        heard: whether the noise has been measured.
     """
 
     moves: Moves
@@ -137,7 +137,7 @@ class Columns:
             return self._hear_noise() and self._settled(direction, scale, mine, self._coarse(), floor)
 
     def are_smooth(self, place: int) -> Array:
-        """Return for each row whether it has a derivative with respect to one position of the vector."""
+        """Return, for each row, whether it is differentiable at one position of the vector."""
         along, scale = self._along(np.eye(1, self.x.size, place)[0]), float(self.scales[place])
         weights = np.abs(self.rows)
         with quiet():
@@ -150,11 +150,12 @@ class Columns:
                     return np.zeros(len(self.rows), bool)
                 smooth &= weights @ ~np.isfinite(beside) == 0
                 slopes = self.rows @ np.where(np.isfinite(beside), beside - self.start, 0.0) / step
-                smooth &= np.abs(slopes - estimate.low) <= rough  # otherwise it jumps
+                smooth &= np.abs(slopes - estimate.low) <= rough  # otherwise the function jumps
         return smooth
 
     def jumps(self, direction: Array) -> bool:
-        """Return whether values jump along a direction, in all rows in which differences do not confirm."""
+        """Return whether values jump along a direction in all rows in which differences do not confirm the derivative.
+        """
         scale, mine, _ = self._expected(direction)
         along, slopes = self._along(direction), []
         with quiet():
@@ -169,7 +170,7 @@ class Columns:
         return bool(endless.any() and (endless | right).all())
 
     def _expected(self, direction: Array) -> tuple[float, Array, Array]:
-        """Return the scale of a direction, and for each row the derivative and its tolerance."""
+        """Return the scale of a direction, and the derivative and its tolerance for each row."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         with quiet():
@@ -210,7 +211,7 @@ class Columns:
         return Disagreement(row, direction, float(mine[row]), low, high, allowed)
 
     def _hear_noise(self) -> bool:
-        """Measure the noise of the values; return whether there is more than assumed."""
+        """Measure the noise of the values; return whether it exceeds the assumption."""
         if self.heard:
             return False
         self.heard, before = True, self.noise
@@ -220,10 +221,10 @@ class Columns:
         return bool((self.noise > before).any())
 
     def narrowed(self, wrong: Disagreement) -> Disagreement:
-        """Restrict the disagreement to fewer elements, if possible."""
+        """Restrict the disagreement to fewer elements if possible."""
         places = np.flatnonzero(wrong.direction)
         if len(np.unique(wrong.direction[places])) == 1:
-            return wrong  # equal elements, which are moved together on purpose, or one element
+            return wrong  # equal elements, which are perturbed together on purpose, or a single element
         for half in (places[: len(places) // 2], places[len(places) // 2 :]):
             part = np.zeros_like(wrong.direction)
             part[half] = 1.0 if len(half) == 1 else wrong.direction[half]
@@ -233,7 +234,7 @@ class Columns:
         return wrong
 
     def _nearby(self, places: Array, scale: float) -> tuple[float, ...]:
-        """Return step sizes that do not cross 0 for arguments near it, where 1/x is another function."""
+        """Return step sizes that do not cross 0 for arguments near it, since functions such as 1/x jump there."""
         nearest = float(np.abs(self.x[places]).min())
         return (4 * nearest / scale,) if 0 < nearest < 1e-3 * scale else ()
 
@@ -247,7 +248,7 @@ class Columns:
         return values
 
     def _stands_still(self, direction: Array, away: Array) -> Array:
-        """Return for each row whether nothing changes nearby, as on a step function.
+        """Return, for each row, whether nothing changes nearby, as for a step function.
 
         Arguments:
             away: the slopes found by differences.
@@ -268,7 +269,7 @@ class Columns:
         exact = ~self._coarse()  # otherwise the shorter steps vanish in single precision
         own = float((np.abs(self.x[places]) / np.abs(direction[places])).min())
         for step in dict.fromkeys((1e-8, 1e-10, 1e-10 * own / scale)):
-            # Steps over which the slope would be visible, on both sides: the start may be at the edge of a step.
+            # Steps over which the slope would be visible, on both sides, since the start may be at the edge of a step.
             seen = exact & (np.abs(away) * step * scale > 1e3 * DOUBLE * (weights @ np.abs(self.start)))
             seen &= still(step, 3 * step) & still(-step, -3 * step)
             # Cancellation can leave a constant zero, but no other constant.
@@ -277,7 +278,7 @@ class Columns:
         return level
 
     def _whole(self, direction: Array, scale: float) -> Array:
-        """Return for each row whether its outputs are integers nearby, not only by rounding."""
+        """Return, for each row, whether its outputs are integers nearby, not only due to rounding."""
         whole, small = np.ones(self.start.shape, bool), np.ones(self.start.shape, bool)
         longer = np.zeros(self.start.shape, bool)  # single precision has no longer steps
         for step in (0.0, *(sign * place * size for place in PLACES for size in (1.0, 0.3717) for sign in (1, -1))):
@@ -291,7 +292,7 @@ class Columns:
         return rows
 
     def _steep(self, direction: Array, mine: Array) -> Array:
-        """Return for each row whether a very large derivative is confirmed by smaller steps."""
+        """Return, for each row, whether a very large derivative is confirmed by smaller steps."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         size = np.abs(self.rows) @ np.abs(self.start)
@@ -305,9 +306,9 @@ class Columns:
         return right
 
     def _right_over_long_steps(self, direction: Array, mine: Array) -> Array:
-        """Return for each row whether long steps confirm the derivative far from zero.
+        """Return, for each row, whether long steps confirm the derivative far from zero.
 
-        There, values may be constant over short steps because digits are lost, as of `log1p(-p)` for `p` near 1.
+        Values may be constant over short steps there because digits are lost, as in `log1p(-p)` for `p` near 1.
         """
         places = direction != 0
         right = np.zeros((3, len(mine)), bool)
@@ -321,9 +322,9 @@ class Columns:
         return found
 
     def _right_in_small(self, direction: Array, mine: Array, away: Array) -> Array:
-        """Return for each row whether short steps confirm the derivative of a small ripple.
+        """Return, for each row, whether short steps confirm the derivative of a small ripple.
 
-        At a kink of it the slopes on both sides do.
+        At a kink of the ripple, the one-sided slopes do.
         """
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
@@ -343,10 +344,10 @@ class Columns:
         return right
 
     def _among_slopes_nearby(self, direction: Array, mine: Array) -> Array:
-        """Return for each row whether slopes vary nearby and the derivative lies between them.
+        """Return, for each row, whether slopes vary nearby and the derivative lies between them.
 
-        Where several sheets of a function meet, as of eigenvalues that are equal, any of their slopes is right
-        (F. H. Clarke, "Optimization and nonsmooth analysis", 1983).
+        Where several sheets of a function meet, such as equal eigenvalues, any of their slopes is correct (F. H.
+        Clarke, "Optimization and nonsmooth analysis", 1983).
         """
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
@@ -366,7 +367,7 @@ class Columns:
         return between
 
     def _is_felt(self, vector: Array, direction: Array, step: float) -> bool:
-        """Return whether low-precision arrays move by about the requested amount."""
+        """Return whether low-precision arrays are perturbed by about the requested amount."""
         places = direction != 0
         arrays = self.moves.moved(vector)
         reached = np.concatenate([real_parts(arrays[k]) for k in self.moves.wanted])
@@ -374,7 +375,7 @@ class Columns:
         return bool((np.abs(reached - vector)[places] <= 1e-2 * wanted).all())
 
     def _settled(self, direction: Array, scale: float, mine: Array, coarse: Array, floor: Any) -> bool:
-        """Return whether a few values nearby confirm the derivative."""
+        """Return whether a few nearby values confirm the derivative."""
 
         def enough(quick: Estimate) -> bool:
             return bool(_weighted(quick, self.rows).trusted(1e-6).all())
@@ -389,15 +390,15 @@ class Columns:
                 self.last = zoom
                 return True
             if fine.all():
-                return False  # the derivative is known, and another one was found
+                return False  # the derivative is known, and a different one was found
         return False
 
     def _beyond_doubt(self, direction: Array, estimate: Estimate, mine: Array, rtol: Array, floor: Any) -> Array:
-        """Return for each row whether only a wrong derivative can explain the difference."""
+        """Return, for each row, whether only a wrong derivative can explain the difference."""
         if self.again is not None and self.nudge is None:
             self.nudge = _sensitivity(self.again, self.x, self.jacobian, self.lenient)
         slack = np.zeros(mine.shape) if self.nudge is None else self.nudge @ np.abs(direction)
-        slack = np.where(estimate.kink, 0.0, slack)  # at a jump, any value between the slopes is right
+        slack = np.where(estimate.kink, 0.0, slack)  # at a jump, any value between the slopes is correct
         wrong = ~estimate.agrees(mine, rtol, floor + 20 * slack)
         wrong &= ~_by_complex_step(self.moves, self.x, direction, self.rows, mine)
         away = np.maximum(estimate.low - mine, mine - estimate.high)
@@ -411,18 +412,18 @@ class Columns:
             wrong &= ~self._among_slopes_nearby(direction, mine)
         moved = np.count_nonzero(direction)
         if estimate.kink.any() and np.count_nonzero(self.x == self.x[np.argmax(direction)]) > moved:
-            wrong &= False  # a tie, at which it may be right to choose one of them
+            wrong &= False  # a tie, for which choosing one of the elements may be correct
         if len(np.unique(np.abs(direction[direction != 0]))) > 1:
-            wrong &= ~estimate.kink  # with several kinks at once, the slopes may go either way
+            wrong &= ~estimate.kink  # with several kinks at once, each slope may be either one
         if self.lenient or not np.isfinite(estimate.error).all():
             wrong &= np.isfinite(mine)  # zero times the infinite derivative of another output
         return wrong
 
 
 def _unanimous(estimates: list[Estimate], mine: Array) -> Array:
-    """Return for each row whether the estimates agree better with each other than with the derivative.
+    """Return, for each row, whether the estimates agree better with each other than with the derivative.
 
-    Steps that are too long for an oscillating function measure another slope.
+    Steps that are too long for an oscillating function measure a different slope.
     """
     lows, highs = np.array([e.low for e in estimates]), np.array([e.high for e in estimates])
     spread = np.maximum(np.ptp(lows, axis=0), np.ptp(highs, axis=0))
@@ -432,7 +433,7 @@ def _unanimous(estimates: list[Estimate], mine: Array) -> Array:
 
 
 def _weighted(estimate: Estimate, rows: Array) -> Estimate:
-    """Return the estimate of weighted sums of outputs."""
+    """Return the estimate for weighted sums of outputs."""
     up, down = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
     unknown = ~(np.isfinite(estimate.low) & np.isfinite(estimate.high) & np.isfinite(estimate.error))
     low, high = np.where(unknown, 0.0, estimate.low), np.where(unknown, 0.0, estimate.high)
@@ -442,9 +443,9 @@ def _weighted(estimate: Estimate, rows: Array) -> Estimate:
 
 
 def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array, lenient: bool) -> Array | None:
-    """Return how much derivatives change if arguments change by a rounding error.
+    """Return the change of the derivatives if the arguments change by a rounding error.
 
-    With `lenient` also how rough they are over a wider range, which shows digits that were cancelled.
+    With `lenient`, also include their roughness over a wider range, which reveals cancelled digits.
     """
     if found.shape[1] != x.size:
         return None
@@ -462,12 +463,12 @@ def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array,
 
 
 def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, found: Array) -> Array:
-    """Return for each row whether the complex step confirms the derivative, away from poles."""
+    """Return, for each row, whether the complex step confirms the derivative, away from poles."""
     nothing = np.zeros(found.shape, bool)
     if any(moves.arrays[k].dtype.kind == "c" for k in moves.wanted):
         return nothing
     results = []
-    for step in (1e-9, 1e-12):  # relative to the arguments' own size: real parts stay what they are
+    for step in (1e-9, 1e-12):  # relative to the size of the arguments, so that real parts do not change
         arrays = moves.moved(x)
         taken = 0
         for k in moves.wanted:
@@ -479,7 +480,7 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
         except Exception:
             return nothing
         if any(output.dtype.kind != "c" for output in outputs) or sum(o.size for o in outputs) != rows.shape[1]:
-            return nothing  # it is not real for real numbers, or not of that shape
+            return nothing  # not real for real numbers, or not of that shape
         results.append(rows @ np.concatenate([output.reshape(-1).imag for output in outputs]) / step)
     start = moves.at(x)
     plain = None if start is None else moves.beside(x * (1 + 1e-9), start)
@@ -493,7 +494,7 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
 
 
 def dense_directions(start: Array, places: Sequence[int]) -> list[Array]:
-    """Return two directions from `start` that move many elements by different amounts."""
+    """Return two directions at `start` that perturb many elements by different amounts."""
     directions = []
     for phase in (0.4, 1.9):
         direction = np.zeros(start.shape)

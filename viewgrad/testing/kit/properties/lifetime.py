@@ -1,4 +1,4 @@
-"""The objects that remain of a call after everything was released."""
+"""The objects that survive a call after everything was released."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..baseline import Baseline
 
 
 def lifetime(baseline: Baseline) -> int:
-    """Check that nothing of a call survives: no reference cycle, no leak over many calls."""
+    """Check that nothing of a call survives: no reference cycles, and no leaks over many calls."""
     script = baseline.script("nothing is left of a call", called=False)
     wanted = baseline.example.wanted
     names = [f"x{k}" for k in range(len(baseline.example.arrays))]
@@ -20,7 +20,7 @@ def lifetime(baseline: Baseline) -> int:
     was, frozen = gc.isenabled(), gc.get_freeze_count() == 0
     if frozen:
         gc.collect()
-        gc.freeze()  # all that was there before need not be gone through again and again
+        gc.freeze()  # older objects need not be traversed every time
     try:
         script.do("once(); once(); gc.collect(); gc.disable()", "alive = [ref() is not None for ref in once()]")
         script.require(
@@ -35,7 +35,7 @@ def lifetime(baseline: Baseline) -> int:
             "until Python's collector of cycles runs",
         )
         script.do("growth(8)", "grown = min(growth(8), growth(8))")
-        if script["grown"] >= 8:  # it may be that caches are still being filled
+        if script["grown"] >= 8:  # caches may still be filling
             script.do("growth(50)", "grown = min(growth(20) for _ in range(8))")
             script.require(
                 "grown < 20", f"each call leaves memory behind: {script['grown']} more blocks after 20 calls"

@@ -1,4 +1,4 @@
-"""Ownership of memory: unmodified arguments, results that are views, and writes after the call."""
+"""Memory ownership: unmodified arguments, results that are views, and writes after the call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def untouched(baseline: Baseline) -> int:
 
 
 def _unchanged(baseline: Baseline, script: Script, slots: Sequence[int], when: str, *, versions: bool) -> None:
-    """Check that the arguments in these slots are unchanged, bit by bit."""
+    """Check that the arguments in the given slots are unchanged, bit by bit."""
     for k in slots:
         named = baseline.example.named(k)
         array = baseline.example.arrays[k]
@@ -104,7 +104,7 @@ def _argument_text(baseline: Baseline, place: Any) -> str:
 
 
 def result_memory(baseline: Baseline) -> int:
-    """Check that a result sharing memory with an argument is a view of it, and that results share none."""
+    """Check that a result sharing memory with an argument is a view of it, and that results share no memory."""
     if baseline.subject.written:
         return 0
     title = "memory shared with arguments"
@@ -175,11 +175,11 @@ def _calls_apart(baseline: Baseline, title: str, views: Sequence[tuple[int, int]
 
 
 def _writes_go_both_ways(baseline: Baseline, title: str, i: int, k: int) -> int:
-    """Check that a write to a view is one to the argument and vice versa, gradients included."""
+    """Check that a write to a view also writes to the argument and vice versa, including gradients."""
     example, path = baseline.example, baseline.paths[i]
     count = 0
     names = "v{}"
-    # A write to the argument shows in the result as if the result had been taken afterwards.
+    # After a write to the argument, the result must be as if it had been computed afterwards.
     script = baseline.script(title, called=False)
     script.do(*(f"v{j} = x{j}{'.clone()' if j == k else ''}" for j in range(len(example.arrays))))
     script.call(f"y = {script.expression(names)}")
@@ -200,7 +200,7 @@ def _writes_go_both_ways(baseline: Baseline, title: str, i: int, k: int) -> int:
         script.do(baseline.gradient_line("h", "later", outputs=[i]))
         baseline.same_gradients(script, "g", "h", "the view after a write to the argument", "the view taken afterwards")
     count += 1
-    # A write to the result shows in the argument.
+    # A write to the result must be visible in the argument.
     script = baseline.script(title, called=False)
     script.do(*(f"v{j} = x{j}{'.clone()' if j == k else ''}" for j in range(len(example.arrays))))
     script.call(f"y = {script.expression(names)}")
@@ -211,7 +211,7 @@ def _writes_go_both_ways(baseline: Baseline, title: str, i: int, k: int) -> int:
         script.lines.append(f"y{path}.mul_(2.0)")
         script[f"y{path}"].mul_(2.0)
     except RuntimeError:
-        return count  # refused, and so not silently wrong
+        return count  # refused, hence not silently wrong
     changed = script[f"v{k}"]._array != before
     if not changed.any() and before.any() and script[f"y{path}"]._array.any():
         script.fail("a write to the view does not show in the argument")

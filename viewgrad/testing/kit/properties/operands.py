@@ -1,4 +1,4 @@
-"""Other operands of the same values: some that require grad, one tensor twice, other layouts in memory."""
+"""Other operands with the same values: subsets that require grad, one tensor used twice, other memory layouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..operator_under_test import Refused
 
 
 def subsets(baseline: Baseline) -> int:
-    """Check each set of arguments that require grad against all of them."""
+    """Compare each subset of arguments that require grad with all of them."""
     wanted = baseline.example.wanted
     if len(wanted) < 2 or not baseline.outputs:
         return 0
@@ -55,7 +55,7 @@ def subsets(baseline: Baseline) -> int:
 
 
 def used_elsewhere(baseline: Baseline) -> int:
-    """Check the gradients of other computations from the same arguments."""
+    """Check the gradients of other computations on the same arguments."""
     example = baseline.example
     if not baseline.outputs or baseline.subject.written:
         return 0
@@ -129,7 +129,7 @@ def _one_for_two(baseline: Baseline, changed: Example, a: int, b: int, kind: str
 
 
 def input_layouts(baseline: Baseline) -> int:
-    """Check arguments in various memory layouts."""
+    """Check arguments with various memory layouts."""
     example = baseline.example
     count = 0
     for name in INPUT_LAYOUTS if baseline.subject.written else INPUT_LAYOUTS | FOREIGN_LAYOUTS:
@@ -141,7 +141,7 @@ def input_layouts(baseline: Baseline) -> int:
 
 
 def _in_layout(baseline: Baseline, name: str, chosen: list[int]) -> int:
-    """Check the arguments in some slots in one memory layout."""
+    """Check the arguments in some slots with one memory layout."""
     example, line = baseline.example, (INPUT_LAYOUTS | FOREIGN_LAYOUTS)[name]
     script = baseline.script(f"layouts of arguments ({name})", called=False, derived=True)
     for k in range(len(example.arrays)):
@@ -162,7 +162,7 @@ def _in_layout(baseline: Baseline, name: str, chosen: list[int]) -> int:
 
 
 def _overlapping(baseline: Baseline) -> int:
-    """Check arguments whose elements share memory against copies that do not."""
+    """Compare arguments whose elements share memory with copies that do not."""
     example = baseline.example
     count = 0
     for name, k in itertools.product(OVERLAPS, example.wanted):

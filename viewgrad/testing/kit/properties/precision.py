@@ -1,4 +1,4 @@
-"""Loss of accuracy: by overflow of intermediate values, and by cancellation near 0."""
+"""Loss of accuracy by overflow of intermediate values and by cancellation near 0."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..script import Script
 Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"
-FAR: Final = 800.0  # exp overflows there
+FAR: Final = 800.0  # the exponential overflows beyond this
 TINY: Final = 1e-17  # rounded away when added to 1
-MODERATE: Final = 1e30  # no value that overflows on its own account
+MODERATE: Final = 1e30  # no value that overflows by itself
 BISECTIONS: Final = 45
 LARGEST: Final = 400  # elements
-DIGITS: Final = 1e-6  # relative error of values that a reference has
+DIGITS: Final = 1e-6  # the relative error of values that a reference may have
 STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
 
 
 def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
     """Yield calls in which digits may be lost, each with its check.
 
-    Compositions of operators may be naive and right, and so may functions without an alternative formula.
+    Compositions of operators may be naive but correct, as may functions without an alternative formula.
     """
     for slot in example.wanted:
         array, allowed = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))
@@ -46,7 +46,7 @@ REFERRED: Final = (1e200, -1e200, 1e-200, *(sign * size for size in (1e-5, 1e-8,
 
 
 def where_reference_decides(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
-    """Yield the call with elements of extreme sizes, and shifted, which a reference decides."""
+    """Yield the call with elements of extreme sizes, and shifted, for comparison with a reference."""
     for slot in example.wanted if subject.reference is not None else ():
         array, (low, high) = example.arrays[slot], subject.domains.get(slot, (-np.inf, np.inf))
         if array.dtype != np.float64 or not 0 < array.size <= LARGEST:
@@ -78,7 +78,7 @@ def digits_by_reference(subject: OperatorUnderTest, example: Example) -> int:
         with np.errstate(all="ignore"):
             beside = _referred(subject, example.with_arrays(moved))
             if beside.shape != expected.shape:
-                return 0  # the last digits decide how many values there are, as for np.unique
+                return 0  # the last digits decide the number of values, as for np.unique
             change = np.fmax(change, np.abs(beside - expected))
     with np.errstate(all="ignore"):
         away, allowed = np.abs(found - expected), DIGITS * np.abs(expected) + 1e6 * change
@@ -111,8 +111,8 @@ def _with(example: Example, slot: int, array: Array, told: str) -> Example:
 def overflow_in_between(subject: OperatorUnderTest, example: Example) -> int:
     """Check for a finite result whose intermediate values overflow or underflow, as in log(1 + exp(x)).
 
-    A premature overflow differs from a genuine one by the values before it, and from the edge of a domain by
-    intermediate values that overflow there, or by another position in single precision.
+    A premature overflow differs from a genuine one in the values before it, and from the edge of a domain in the
+    intermediate values that overflow there, or in its position in single precision.
     """
     if np.isfinite(_values(subject, example, example.arrays)).all():
         return 1
@@ -154,7 +154,7 @@ def _values(subject: OperatorUnderTest, example: Example, arrays: Sequence[Array
 
 
 def _extremes(example: Example) -> tuple[list[Array], list[Array]]:
-    """Return masks of the large and of the tiny numbers of each array."""
+    """Return masks of the large and the tiny numbers of each array."""
     sizes = [np.abs(array) if array.dtype == np.float64 else np.ones(array.shape) for array in example.arrays]
     return [size >= FAR / 2 for size in sizes], [(size > 0) & (size <= 2 * TINY) for size in sizes]
 
@@ -171,7 +171,7 @@ def _on_the_way(example: Example, part: float) -> list[Array]:
 
 
 def _edge(subject: OperatorUnderTest, example: Example) -> tuple[float, float, Array, Array] | None:
-    """Return the points before and after results stop being finite, the values before, and which are lost."""
+    """Return the points before and after results stop being finite, the values before, and the mask of lost values."""
     low, high = 0.0, 1.0
     before, after = (_values(subject, example, _on_the_way(example, part)) for part in (low, high))
     if not np.isfinite(before).all() or before.shape != after.shape:
@@ -198,7 +198,7 @@ def _overflows(subject: OperatorUnderTest, example: Example, part: float) -> boo
 
 
 def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: float) -> bool:
-    """Return whether single precision has no value well before double precision has none."""
+    """Return whether single precision loses its values well before double precision does."""
     arrays = _on_the_way(example, 0.8 * edge)
     single = [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
     try:
@@ -210,10 +210,10 @@ def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: flo
 
 
 def digits_cancelled(subject: OperatorUnderTest, example: Example) -> int:
-    """Check values near a simple zero at 0, which must follow the slope there, if the reference does.
+    """Check values near a simple zero at 0, which must follow the slope there if the reference does.
 
-    That it is smooth is seen at larger steps. What is linear there may lose all digits: so do interpolation, angles
-    that are wrapped, and other scales.
+    Smoothness is determined at larger steps. Functions that are linear at small arguments may lose all digits there:
+    interpolation, wrapped angles, and other scales.
     """
     _, tiny = _extremes(example)
 
@@ -262,9 +262,9 @@ def _referred(subject: OperatorUnderTest, example: Example) -> Array:
 
 
 def _noise(subject: OperatorUnderTest, example: Example) -> Any:
-    """Return how far the values of the reference may be off: its slopes by a short and a long step agree if smooth.
+    """Return the error of the reference's values; its slopes for a short and a long step agree if it is smooth.
 
-    exp(x) - 1 is a staircase near 0, and flat on each of its steps.
+    exp(x) - 1 is a staircase near 0, and flat on each step.
     """
 
     def at(step: float) -> Array:
@@ -283,7 +283,7 @@ def _noise(subject: OperatorUnderTest, example: Example) -> Any:
 
 
 def _element(script: Script, place: int) -> str:
-    """Return the expression for an element of all results, concatenated."""
+    """Return the expression for one element of all results, concatenated."""
     for path, output in outputs_of(script["y"]):
         if output.dtype.kind in "fc":
             if place < output.size:

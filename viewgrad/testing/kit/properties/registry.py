@@ -1,7 +1,7 @@
-"""The properties by name, and the functions that check the invariant ones.
+"""The properties by name, and the functions that check invariants.
 
-An invariant is a variation of a call that must not change values or gradients. Its function takes the baseline of
-the call, runs programs, and returns how many.
+An invariant is a variation of a call that must not change values or gradients. Its function receives the baseline of
+the call, runs programs, and returns their number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ INVARIANTS: Final[dict[str, Property]] = {
     "threads": in_threads,
     "nothing is left of a call": lifetime,
 }
-# Without these the others cannot be trusted.
+# If these fail, the others cannot be trusted.
 FIRST: Final = ("state between calls", "arguments are not modified", "a graph run twice")
 # The names of the properties, in the order in which they are checked.
 PROPERTIES: Final[tuple[str, ...]] = (
@@ -59,7 +59,7 @@ PROPERTIES: Final[tuple[str, ...]] = (
     "forward mode",
     "second derivatives",
 )
-# What is checked in each of many calls.
+# The properties checked in each of many calls.
 SHORT: Final = (
     "gradients",
     "values",

@@ -1,4 +1,4 @@
-"""Calling again: a second call, calls with other values in between, a graph run twice."""
+"""Repeated calls: a second call, calls with other values in between, and a graph run twice."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from ..script import Script
 
 Array = np.ndarray[Any, Any]
 
-REPEATED: Final = 1000  # calls of a program that waits for another value
-ELSEWHERE: Final = 200  # tensors that take the memory of earlier ones, so that the next one lies elsewhere
+REPEATED: Final = 1000  # the number of calls in a program that waits for another value
+# the number of tensors that take the memory of earlier ones, so that the next one is located elsewhere
+ELSEWHERE: Final = 200
 
 
 def steady(baseline: Baseline, calls: int = 3) -> int:
@@ -58,7 +59,7 @@ def steady(baseline: Baseline, calls: int = 3) -> int:
 
 
 def _do_leaves_again(baseline: Baseline, script: Script) -> None:
-    """Bind r0, r1, ... to tensors with the values of the call."""
+    """Bind r0, r1, ... to new tensors with the values of the call."""
     wanted = baseline.example.wanted
     script.do(
         *(
@@ -79,7 +80,7 @@ def _is_untouched(baseline: Baseline, script: Script) -> bool:
 
 
 def disturbed(baseline: Baseline) -> int:
-    """Check a call after other methods have changed what state there is."""
+    """Check a call after other methods have changed the operator's state, if any."""
     disturb = baseline.subject.contract.disturb
     if disturb is None:
         return 0
@@ -104,8 +105,8 @@ def repeatable(baseline: Baseline) -> int:
     script = baseline.script(title)
     script.do(baseline.gradient_line())
     if not _is_untouched(baseline, script):
-        return 1  # it writes to its arguments, which is another property
-    _do_leaves_again(baseline, script)  # it may write to its arguments, which is another property
+        return 1  # the operator writes to its arguments, which is another property
+    _do_leaves_again(baseline, script)  # the operator may write to its arguments, which is another property
     script.call(f"again = {script.expression(_operand(baseline, 'r{}'))}")
     script.do(baseline.gradient_line("h", "again", leaf="r{}"))
     baseline.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
@@ -163,7 +164,7 @@ def repeatable(baseline: Baseline) -> int:
 def _read_again(baseline: Baseline, title: str) -> None:
     """Check that a call reads its tensors again after their values were changed in place, as by an optimizer.
 
-    A cache with addresses as keys confuses a tensor with its earlier values, and with any other that was freed.
+    A cache keyed by addresses confuses a tensor with its earlier values, and with tensors that were freed.
     """
     example = baseline.example
     if baseline.subject.written or not example.wanted:
@@ -175,7 +176,7 @@ def _read_again(baseline: Baseline, title: str) -> None:
     for k, array in enumerate(example.arrays):
         script.let(f"b{k}", _other(array) if k in example.wanted else array)
         script.do(f"r{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")
-    script.derived = True  # it may reject the other values
+    script.derived = True  # the operator may reject the other values
     try:
         script.call(f"beside = {script.expression('r{}')}")
         script.do(*(f"with vg.no_grad(): x{k}.copy_(r{k})" for k in example.wanted))
@@ -191,7 +192,7 @@ def _read_again(baseline: Baseline, title: str) -> None:
 
 
 def beside_other_call(baseline: Baseline, other: Example) -> int:
-    """Check that the gradient of a call does not change by a call with other options or shapes before its backward."""
+    """Check that a call with other options or shapes, made before the backward pass, does not change the gradient."""
     script = baseline.script("state between calls", derived=True)
     for k, array in enumerate(other.arrays):
         script.let(f"b{k}", array)
@@ -228,19 +229,19 @@ def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
 
 
 def _first_like_others(baseline: Baseline, title: str) -> None:
-    """Check that the first call returned what later ones return."""
+    """Check that the first call returned the same as later ones."""
     first, values = baseline.subject.first, baseline.values
     kinds = [[(value.shape, value.dtype) for value in several] for several in (first, values)]
     if baseline.example.label or baseline.subject.written or kinds[0] != kinds[1]:
         return
-    # The second of all calls has given the baseline.
+    # The baseline comes from the second of all calls.
     for path, one, other in zip(baseline.paths, first, values, strict=True):
         if not np.allclose(one, other, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):
             script = baseline.script(title, ())
             script.do(f"again = {script.expression()}")
             later = script[f"again{path}"]._array
             if np.allclose(one, later, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):
-                continue  # it depends on what requires grad
+                continue  # the result depends on which arguments require grad
             arrays = f"y{path}.numpy(), again{path}.numpy()"
             script.lines.append(f"assert np.allclose({arrays}, rtol=1e-12, atol=1e-12, equal_nan=True)")
             with np.errstate(all="ignore"):
@@ -256,7 +257,7 @@ def _as_if_first(baseline: Baseline, change: Callable[[Array], Array]) -> int:
     fresh, other = baseline.subject.fresh(), baseline.subject.fresh()
     if fresh is None or other is None:
         return 0
-    try:  # the copy must be one: it gives what the operator gave at first
+    try:  # the copy must be faithful: it returns what the operator returned at first
         with quiet(), no_grad():
             copied = baseline.example.call(other, [Tensor(array) for array in baseline.example.arrays])
         values = [output._array for _, output in outputs_of(copied)]
@@ -290,7 +291,7 @@ def _as_if_first(baseline: Baseline, change: Callable[[Array], Array]) -> int:
 
 
 def _slopes_as_if_first(baseline: Baseline) -> int:
-    """Check that the gradient of a call with other values, after that of this call, is that of a fresh copy."""
+    """Check that the gradient of a call with other values, made after this call, equals that of a fresh copy."""
     subject, example, fresh = baseline.subject, baseline.example, baseline.subject.fresh()
     if fresh is None or not baseline.outputs or subject.written:
         return 0
@@ -298,7 +299,7 @@ def _slopes_as_if_first(baseline: Baseline) -> int:
     try:
         subject.values(example.with_arrays(arrays))
         expected = baseline_results(attrs.evolve(subject, function=fresh), example.with_arrays(arrays), "")
-    except Exception:  # it refuses these values, or the copy is none
+    except Exception:  # it refuses these values, or the copy is not faithful
         return 0
     if [value.shape for value in expected.values] != [value.shape for value in baseline.values]:
         return 0
@@ -321,7 +322,7 @@ def _operand(baseline: Baseline, names: str) -> str:
 
 
 def _other(array: Array) -> Array:
-    """Return other values in the same range: reordered, and moved towards each other and the first."""
+    """Return other values in the same range: reordered, and moved towards each other and the first one."""
     if array.size < 2:
         return (array * 0.875).astype(array.dtype)
     turned = array.reshape(-1)[::-1].reshape(array.shape)
@@ -329,13 +330,13 @@ def _other(array: Array) -> Array:
 
 
 def _turned(array: Array, start: int, stop: int | None) -> Array:
-    """Return the values with a part reversed: sum, ends or extremes are unchanged."""
+    """Return the values with a part reversed, so that the sum, the ends or the extremes are unchanged."""
     changed = array.reshape(-1).copy()
     changed[start:stop] = changed[start:stop][::-1]
     return changed.reshape(array.shape)
 
 
-# Arguments with which a cached result may be confused if its key is too short.
+# Arguments for which a cached result may be confused if the cache key is incomplete.
 OTHERS: Final[tuple[Callable[[Array], Array], ...]] = (
     _other,
     lambda array: _turned(array, 1, None),

@@ -16,8 +16,8 @@ from .weights import weights_like
 
 Array = np.ndarray[Any, Any]
 
-BESIDE: Final = 1e-7  # relative to the arguments: the distance from a kink
-KINK: Final = 1e-3  # relative to the slopes: by how much they differ at a kink
+BESIDE: Final = 1e-7  # the distance from a kink, relative to the arguments
+KINK: Final = 1e-3  # the difference of the slopes at a kink, relative to the slopes
 
 
 def as_surrogate(subject: OperatorUnderTest, example: Example, title: str, recorded: Recorded) -> bool:
@@ -86,7 +86,7 @@ def _between_slopes(
                 results = [out for _, out in outputs_of(example.call(subject.named["surrogate"], leaves))]
                 wanted = [leaves[k] for k in example.wanted]
                 there = grad([results[i] for i in starts], wanted, [*map(Tensor, starts.values())], allow_unused=True)
-        except Exception:  # outside of the surrogate's domain
+        except Exception:  # outside the surrogate's domain
             return False
         slope = there[n]
         if slope is None:

@@ -1,4 +1,4 @@
-"""Calls in several threads at the same time."""
+"""Concurrent calls in several threads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..script import Script
 TITLE: Final = "threads"
 FACTORS: Final = (1.0, 0.97, 0.94, 0.91)
 LARGEST: Final = 2000  # elements
-MOST_LINES: Final = 40  # lines after which the first thread is interrupted
+MOST_LINES: Final = 40  # the number of lines after which the first thread is interrupted
 SECONDS: Final = 0.1  # CPU seconds for these interruptions
-# One thread runs at a time, and lets the next one run after some lines outside libraries, or after some instructions. A
-# thread that waits for another one's lock, and does not come back to its turn, ends the turns.
+# One thread runs at a time, and yields to the next one after some lines outside libraries, or after some instructions.
+# If a thread waits for another one's lock and does not take its turn, taking turns ends.
 IN_TURNS: Final = """
 libraries, stuck = ("viewgrad", "numpy", "scipy", "concurrent", "threading", "abc"), []
 def in_turns(lengths, event_of):
@@ -57,7 +57,7 @@ INTERRUPTED: Final = 'together = in_turns(({}, 10**9), "line")'
 
 
 def in_threads(baseline: Baseline) -> int:
-    """Check that threads calling the operator concurrently get what a single thread gets."""
+    """Check that threads calling the operator concurrently compute the same as a single thread."""
     subject, example = baseline.subject, baseline.example
     library = subject.operator is not None and not subject.operator.user_defined
     if library or not baseline.outputs or sum(array.size for array in example.arrays) > LARGEST:
@@ -98,7 +98,7 @@ def in_threads(baseline: Baseline) -> int:
 
 
 def _require_same(baseline: Baseline, script: Script) -> None:
-    """Check that each of the threads has computed what it computes alone."""
+    """Check that each thread has computed what it computes alone."""
     names = [f"result {i}" for i in range(len(baseline.paths))]
     names += [f"the gradient with respect to {baseline.example.named(k)}" for k in baseline.example.wanted]
     rough = baseline.loose(1e-9)

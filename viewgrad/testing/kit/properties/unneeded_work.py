@@ -1,4 +1,4 @@
-"""Gradients that a backward pass computes although they are not needed: not an error, but wasted work."""
+"""Gradients that a backward pass computes needlessly: not an error, but wasted work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ NEEDLESS: Final = "not computed where not needed"
 def unneeded_gradients(baseline: Baseline, report: Report) -> None:
     """Note which gradients are computed although only one argument requires grad.
 
-    The nodes of operators compute only what is needed, by construction. A `Function` has `ctx.needs_input_grad`.
+    By construction, nodes of declared operators compute only what is needed. A `Function` can check
+    `ctx.needs_input_grad`.
     """
     places: set[int] = set()
     for k in baseline.example.wanted if baseline.subject.custom is not None and baseline.outputs else ():

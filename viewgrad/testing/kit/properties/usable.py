@@ -1,4 +1,4 @@
-"""The user's call itself: it has something to check."""
+"""The user's call itself, which must have something to check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE: Final = "something to check"
 
 
 def usable_call(subject: OperatorUnderTest, example: Example) -> Example:
-    """Check that a call has arguments and results that can be differentiated; return it in double precision.
+    """Check that a call has differentiable arguments and results; return it in double precision.
 
     The outputs of the call and the arguments that it writes to are stored in the subject. A call that is refused in
     double precision is returned unchanged.

@@ -18,7 +18,7 @@ def rows_of_weights(m: int) -> Array:
 
 
 def weights_like(array: Array, phase: int = 0) -> Array:
-    """Return irregular numbers in the shape and dtype of `array`."""
+    """Return irregular numbers with the shape and dtype of `array`."""
     numbers = np.arange(array.size)
     weights: Array = np.cos(1.7 * numbers + phase) + 0.3
     if array.dtype.kind == "c":
