@@ -160,3 +160,9 @@ def test_elements_at_named_tuples_have_gradients():
 def test_correlations_are_at_most_one():
     rows = vg.Tensor([[1.2, 1.1, 1.7], [2.4, 2.2, 3.4]], requires_grad=True)
     assert (np.abs(vg.corrcoef(rows).detach().numpy()) <= 1.0).all()
+
+
+def test_ediff1d_of_bools_raises_as_in_numpy():
+    for given in (np.array([True, False]), vg.Tensor([True, False])):
+        with pytest.raises(TypeError, match="boolean subtract"):
+            np.ediff1d(given)
