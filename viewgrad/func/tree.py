@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
@@ -38,11 +39,38 @@ class Leaf(Structure):
     count = 1
 
 
+class _Compared:
+    """A value as compared between structures: by `==`, or by identity if that does not return a bool.
+
+    Arguments:
+        value: the value. NumPy's arrays, SciPy's sparse arrays and Pandas' objects compare elementwise.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Compared):
+            return NotImplemented
+        try:
+            return self.value is other.value or (self.value == other.value) is True
+        except Exception:  # raised by the class of the value
+            return False
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.value)
+        except TypeError:
+            return hash(type(self.value))
+
+
 @attrs.frozen
 class Fixed(Structure):
     """A part of a structure that is not a leaf and contains none."""
 
-    value: Any
+    value: Any = attrs.field(eq=_Compared)
 
     count = 0
 
@@ -52,7 +80,7 @@ def _kept(template: Any) -> Any:
     if template is None or not is_record(type(template)):
         return type(template), getattr(template, "default_factory", None)
     kept = [getattr(template, name, None) for name, _, is_given in _fields(type(template)) if not is_given]
-    return tuple([id(value) if isinstance(value, (Tensor, np.ndarray)) else value for value in kept])
+    return tuple(map(_Compared, kept))
 
 
 @attrs.frozen
@@ -128,12 +156,21 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
 def is_record(kind: type) -> bool:
     """Return whether a class is an attrs class or a dataclass, whose objects can be rebuilt from their fields."""
     if attrs.has(kind):
-        return True
+        return _accepts_fields(kind)
     parameters = getattr(kind, "__dataclass_params__", None)
     if parameters is None or not parameters.init:
         return False
     marks = [field._field_type for field in kind.__dataclass_fields__.values()]  # type: ignore[attr-defined]
-    return not any(mark is dataclasses._FIELD_INITVAR for mark in marks)  # type: ignore[attr-defined]
+    return not any(mark is dataclasses._FIELD_INITVAR for mark in marks) and _accepts_fields(kind)  # type: ignore[attr-defined]
+
+
+def _accepts_fields(kind: type) -> bool:
+    """Return whether the constructor of a class, which it may define itself, accepts its fields by name."""
+    code = getattr(inspect.unwrap(kind.__init__), "__code__", None)  # type: ignore[misc]
+    if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
+        return True
+    accepted = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    return all(alias in accepted for _, alias, is_given in _fields(kind) if is_given)
 
 
 def _fields(kind: type) -> tuple[tuple[str, str, bool], ...]:
