@@ -19,6 +19,7 @@ import numpy as np
 from ..tensor.equality import is_same_array
 from ..tensor.tensor import Tensor, is_scalar
 from .counterparts import MISSING, counterpart, namespace
+from .scipy_objects import of_scipy
 
 Adopt = Callable[[Any], Any]
 
@@ -56,33 +57,11 @@ CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
 }
 
 
-def _of_scipy(value: Any) -> Any:
-    """Return the counterpart of a spline, a distribution or a sparse array; MISSING for other objects."""
-    interpolate, stats, sparse = (sys.modules.get(f"scipy.{name}") for name in ("interpolate", "stats", "sparse"))
-    if interpolate is not None and isinstance(value, (interpolate.PPoly, interpolate.BSpline, interpolate.interp1d)):
-        made = namespace("scipy").interpolate
-        if isinstance(value, interpolate.PPoly):
-            return made.PPoly.construct_fast(value.c, value.x, value.extrapolate, value.axis)
-        if isinstance(value, interpolate.BSpline):
-            return made.BSpline.construct_fast(value.t, value.c, value.k, value.extrapolate, value.axis)
-        kind = value._kind if value._kind != "spline" else value._spline.k
-        return made.interp1d(
-            value.x, value.y, kind, value.axis, bounds_error=value.bounds_error,
-            fill_value=value.fill_value,
-        )  # fmt: skip
-    if stats is not None and isinstance(value, type(stats.norm())):
-        family = getattr(namespace("scipy").stats, value.dist.name, None)
-        return MISSING if family is None else family(*value.args, **value.kwds)
-    if sparse is not None and sparse.issparse(value) and value.format in ("csr", "csc", "coo") and value.ndim == 2:
-        return getattr(namespace("scipy").sparse, type(value).__name__)(value)
-    return MISSING
-
-
 # By the names of attributes, the state of objects that may change after they were converted.
 _STATES: Final[dict[str, str]] = {
     "numpy": "pyfunc otypes excluded cache signature coeffs variable",
-    "scipy.interpolate": "c x t k extrapolate axis y _kind bounds_error fill_value",
-    "scipy.stats": "dist args kwds",
+    "scipy.interpolate": "c x t k extrapolate axis y _kind bounds_error fill_value values method",
+    "scipy.stats": "dist args kwds dataset factor mean",
     "scipy.sparse": "data indices indptr row col shape",
 }
 
@@ -199,8 +178,8 @@ def converted(value: Any, adopted: Adopt) -> Any:
     converter = CONVERTERS.get(type(value))
     if converter is not None:
         return converter(value, adopted)
-    if type(value).__module__.startswith("scipy."):
-        return _of_scipy(value)
+    if type(value).__module__.startswith("scipy.") or type(value).__name__ == "SuperLU":
+        return of_scipy(value)
     if type(value).__module__ == "statistics" and type(value).__name__ == "NormalDist":
         return counterpart(type(value))(value.mean, value.stdev)
     numba = sys.modules.get("numba")

@@ -557,6 +557,13 @@ class AdoptionRegistry:
             return method
         return types.MethodType(function, instance)
 
+    def _builtin_method(self, method: Any) -> Any:
+        owner = method.__self__
+        if owner is None or isinstance(owner, (types.ModuleType, type)):  # a function
+            return method
+        instance = self.adopted(owner)
+        return method if instance is owner else getattr(instance, method.__name__, method)
+
     def _partial(self, partial: functools.partial[Any]) -> Any:
         parts = (partial.func, *partial.args, *partial.keywords.values())
         if all(self.adopted(part) is part for part in parts):
@@ -635,6 +642,7 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     types.ModuleType: AdoptionRegistry._module,
     AdoptedModule: AdoptionRegistry._module,
     types.MethodType: AdoptionRegistry._method,
+    types.BuiltinMethodType: AdoptionRegistry._builtin_method,
     functools.partial: AdoptionRegistry._partial,
     functools._lru_cache_wrapper: AdoptionRegistry._cached,
     classmethod: AdoptionRegistry._wrapper,

@@ -32,6 +32,13 @@ class RectBivariateSpline:
         self.tck = (tx, ty, c)
         self.degrees = (kx, ky)
 
+    @staticmethod
+    def _from_tck(tck: Any, degrees: tuple[int, int]) -> RectBivariateSpline:
+        """Return a spline with these knots, coefficients (a matrix) and degrees."""
+        spline = RectBivariateSpline.__new__(RectBivariateSpline)
+        spline.tck, spline.degrees = tck, degrees
+        return spline
+
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
         if not grid:
             return self.ev(x, y, dx, dy)

@@ -51,12 +51,11 @@ class Factored:
     """A sparse LU factorization.
 
     Arguments:
-        pattern, values: the square matrix.
-        options: the options of `scipy.sparse.linalg.splu`.
+        lu: SciPy's object.
     """
 
-    def __init__(self, pattern: Pattern, values: Any, options: dict[str, Any]) -> None:
-        self.lu = scipy.sparse.linalg.splu(pattern.matrix(values).tocsc(), **options)
+    def __init__(self, lu: Any) -> None:
+        self.lu = lu
 
     def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
         """Solve for a right-hand side, with the matrix, its transpose, its conjugate, or both."""
@@ -165,7 +164,17 @@ class SuperLU:
     def __init__(self, A: Any, options: dict[str, Any]) -> None:
         self.matrix = _system(A, np.zeros(A.shape[0], _inexact(A.dtype)), single=True)[0]
         self.shape, self.nnz = self.matrix.shape, self.matrix.nnz
-        self._factored = Factored(self.matrix.pattern, plain_values(self.matrix.data), options)
+        values = plain_values(self.matrix.data)
+        self._factored = Factored(scipy.sparse.linalg.splu(self.matrix.pattern.matrix(values).tocsc(), **options))
+
+    @classmethod
+    def from_scipy(cls, lu: Any) -> SuperLU:
+        """Return a factorization of a constant matrix that SciPy has computed; its stored values are not needed."""
+        made = cls.__new__(cls)
+        made.matrix = as_sparse(scipy.sparse.csc_array(lu.shape, dtype=lu.U.dtype))
+        made.shape, made.nnz = lu.shape, lu.nnz
+        made._factored = Factored(lu)
+        return made
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         """Solve for a right-hand side of shape (n,) or (n, k); `trans` is as in SciPy."""
