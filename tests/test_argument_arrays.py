@@ -106,3 +106,36 @@ def test_explain_names_the_array_that_is_not_supported():
     run = vg.compile(lambda x, names: x * len(names), specialize=True)
     run(vg.Tensor(2.0), np.array(["a", "b"]))
     assert "an argument is an array of <U1, which tensors do not support" in str(run.explain())
+
+
+BIG_ENDIAN = np.arange(1.0, 4.0).astype(">f8")
+INDICES = np.arange(3).astype(">i8")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x * BIG_ENDIAN).sum() + (BIG_ENDIAN - x).prod(),
+        lambda x: BIG_ENDIAN @ (x * np.ones(3)),
+        lambda x: np.concatenate([BIG_ENDIAN, np.ones(2) * x]).prod(),
+        lambda x: np.where(BIG_ENDIAN > 1.5, x, BIG_ENDIAN).prod(),
+        lambda x: np.interp(x, BIG_ENDIAN, BIG_ENDIAN**2),
+        lambda x: (np.ones(3) * x)[INDICES].prod(),
+        lambda x: np.multiply(x, BIG_ENDIAN, out=np.zeros(3)).prod(),
+        lambda x: x * BIG_ENDIAN[1] + (x * np.array([1, 2], ">i4")).sum(),
+    ],
+)
+@pytest.mark.parametrize("compiled", COMPILED, ids=["eager", "source", "trace"])
+def test_operands_of_the_other_byte_order(f, compiled):
+    step = 1e-6
+    expected = f(1.3), (f(1.3 + step) - f(1.3 - step)) / (2 * step)
+    np.testing.assert_allclose(vg.value_and_grad(compiled(f))(1.3), expected, rtol=1e-8)
+
+
+def test_arange_with_a_step_by_keyword():
+    def f(step):
+        return (np.arange(5, step=step) ** 2).sum() + np.arange(stop=5, step=step).sum()
+
+    value, gradient = vg.value_and_grad(f)(0.7)
+    np.testing.assert_allclose((value, gradient), (f(0.7), (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6), rtol=1e-6)
+    np.testing.assert_array_equal(vg.adopt(lambda: np.arange(stop=4))().numpy(), np.arange(stop=4))

@@ -1,5 +1,6 @@
 """Edge cases that NumPy's own tests have, called with tensors: NumPy's values, or its class of error."""
 
+import math
 import operator
 import warnings
 from collections import namedtuple
@@ -166,3 +167,15 @@ def test_ediff1d_of_bools_raises_as_in_numpy():
     for given in (np.array([True, False]), vg.Tensor([True, False])):
         with pytest.raises(TypeError, match="boolean subtract"):
             np.ediff1d(given)
+
+
+@pytest.mark.parametrize("x", [1.3, 5.2, 0.01, -5.4])
+def test_frexp_and_nextafter_of_the_math_module(x):
+    def f(x):
+        mantissa, exponent = math.frexp(x)
+        return mantissa**2 * exponent + math.ldexp(mantissa, exponent) + math.nextafter(x, 9.0)
+
+    for function in (f, vg.compile(f)):
+        value, gradient = vg.value_and_grad(function)(x)
+        assert value == f(x)
+        np.testing.assert_allclose(gradient, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6)

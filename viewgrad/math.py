@@ -1,5 +1,4 @@
-"""Python's `math` for tensors: functions of tensors return tensors with history; all other calls are passed to `math`.
-"""
+"""Python's `math` for tensors: functions of tensors return tensors with history; other calls are passed to `math`."""
 
 from __future__ import annotations
 
@@ -217,12 +216,29 @@ def ldexp(x: Any, i: Any) -> Any:
     return x * 2.0 ** _number(i) if isinstance(x, Tensor) else math.ldexp(x, _number(i))
 
 
+def frexp(x: Any) -> Any:
+    """Return the mantissa and the exponent, an int; gradients flow through the mantissa."""
+    if not isinstance(x, Tensor):
+        return math.frexp(x)
+    mantissa, exponent = np.frexp(_scalar(x))
+    return mantissa, int(exponent)
+
+
+def nextafter(x: Any, y: Any, **options: Any) -> Any:
+    """Return the next floating-point number from `x` towards `y`; gradients flow to `x`."""
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        return math.nextafter(x, y, **options)
+    if options:
+        raise lost("math.nextafter with steps")
+    return np.nextafter(_scalar(x), _scalar(y))
+
+
 def fma(x: Any, y: Any, z: Any) -> Any:
     """Return the product of the first two arguments plus the third."""
     return x * y + z
 
 
-_HERE: Final = {"log", "hypot", "dist", "fsum", "prod", "sumprod", "modf", "remainder", "ldexp", "fma"}
+_HERE: Final = frozenset("log hypot dist fsum prod sumprod modf remainder ldexp fma frexp nextafter".split())
 __all__ = sorted({name for name in dir(math) if not name.startswith("_")})
 for _name in __all__:
     if _name in _HERE:

@@ -126,7 +126,9 @@ def as_operand(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, np.ndarray):
-        return from_numpy(value) if value.dtype is not OBJECT else of_objects(value)
+        if value.dtype is OBJECT:
+            return of_objects(value)
+        return from_numpy(value) if value.dtype.isnative else Tensor(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return from_number(np.array(value))
     if isinstance(value, Rational):

@@ -246,6 +246,8 @@ def arange(
     start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
 ) -> Any:
     """Return evenly spaced numbers, as `numpy.arange`; gradients flow to the start and the step."""
+    if start is None and stop is not None:
+        start = 0
     given = (start,) if stop is None and type(step) is int and step == 1 else (start, stop, step)
     if not holds_tensor(given):
         return as_tensors(np.arange(*given, dtype=dtype))

@@ -58,7 +58,7 @@ AGREEING: Final[dict[str, tuple[str, ...]]] = {
 
 # Functions that make tensors, and when the library's own functions make the same as NumPy's.
 PLAINLY: Final = {
-    "arange": "type(start) in NUMBERS and type(stop) in NUMBERS",
+    "arange": "type(start) in NUMBERS and type(stop) in NUMBERS and type(step) in NUMBERS",
     "array": "type(object) is list",
     "asarray": "type(a) is Tensor and a._array.ndim",
     "eye": "type(N) is int",
