@@ -114,13 +114,13 @@ def test_gradients(name):
 
 # Programs that would lose the history, and part of the error.
 REFUSED = {
-    "a tensor as a class": (lambda x: Signal(x).energy(), "is made a plain array"),
-    "a list as a class": (lambda x: Signal([x[0], 1.0]).energy(), "is made a plain array"),
+    "a tensor as a class": (lambda x: Signal(x).energy(), "is converted to a plain array"),
+    "a list as a class": (lambda x: Signal([x[0], 1.0]).energy(), "is converted to a plain array"),
     "a view as a class": (lambda x: x.view(Signal).energy(), "Signal holds plain numbers"),
     "a view with type=": (lambda x: x.view(type=Signal).energy(), "Signal holds plain numbers"),
     "a view of a dtype as a class": (lambda x: x.view(float, Signal).sum(), "Signal holds plain numbers"),
-    "a quantity": (lambda x: (Quantity(x) * 2).sum(), "is made a plain array"),
-    "a quantity from outside": (lambda x: np.asarray(QUANTITY * x).sum(), "is made a plain array"),
+    "a quantity": (lambda x: (Quantity(x) * 2).sum(), "is converted to a plain array"),
+    "a quantity from outside": (lambda x: np.asarray(QUANTITY * x).sum(), "is converted to a plain array"),
     "writing to an array of a class": (lambda x: SIGNAL.copy().__setitem__(0, x[0]), "plain number"),
     "a structured array": (lambda x: np.array([(x[0], 1)], dtype=[("a", float), ("b", int)])["a"], "structured dtype"),
     "a structured cast": (lambda x: x.astype([("a", float)])["a"].sum(), "structured dtype"),
@@ -175,7 +175,7 @@ def test_writes_of_histories_to_memory_that_others_look_at(keeps):
         lambda: vg.jvp(f, (POINT,), (np.ones(3),)),
         lambda: vg.grad(vg.compile(f))(POINT),
     ):
-        with pytest.raises(DetachedConversionError, match="whose memory a plain array looks at"):
+        with pytest.raises(DetachedConversionError, match="whose memory is shared with a plain array"):
             call()
     compiled = vg.compile(f)
     assert [float(compiled(POINT * i)) for i in range(4)] == pytest.approx([0.0, 1.1, 2.2, 3.3])

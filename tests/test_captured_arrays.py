@@ -202,7 +202,7 @@ def test_captured_arrays_refuse_gradients(mode):
     global written
     for name, write in WRITES.items():
         written = write
-        with pytest.raises(DetachedConversionError, match="made outside of the function") as caught:
+        with pytest.raises(DetachedConversionError, match="created outside the function") as caught:
             MODES[mode](overwritten)(1.5)
         assert "copy()" in str(caught.value), name
         assert np.array_equal(TABLE, START), name

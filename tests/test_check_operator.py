@@ -504,7 +504,7 @@ def test_time_limit_is_not_raised_in_gc_callbacks(step):
     if step is gc.collect:
         gc.callbacks.append(callback)
     try:
-        with pytest.raises(TookTooLong, match=r"not come back after 0\.05 seconds"), patience(0.05):
+        with pytest.raises(TookTooLong, match=r"not returned after 0\.05 seconds"), patience(0.05):
             while True:
                 step()
                 compute(0.005)

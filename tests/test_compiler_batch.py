@@ -330,7 +330,7 @@ def test_error_messages():
         vg.compile(squares, batch="y")(x, w)
     with pytest.raises(ValueError, match="batch names 2, which is not an argument"):
         vg.compile(squares, batch=2)(x, w)
-    with pytest.raises(ValueError, match="they hold no tensor or array"):
+    with pytest.raises(ValueError, match="none contains a tensor or array"):
         vg.compile(squares, batch=True)(2.0, 3.0)
     with pytest.raises(ValueError, match="both static and batched"):
         vg.compile(squares, batch="x", static=["x"])(x.detach().numpy(), w)

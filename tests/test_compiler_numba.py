@@ -43,7 +43,7 @@ def test_programs_that_numba_cannot_compile_run_in_python(monkeypatch):
     assert value == pytest.approx(wanted, rel=1e-14)
     np.testing.assert_allclose(gradient, wanted_gradient)
     assert "python executor" in compiled.explain()
-    assert "by Python: its source has" in compiled.explain()
+    assert "as Python: its source has" in compiled.explain()
 
 
 def test_programs_of_one_source_share_their_kernels():
@@ -137,7 +137,7 @@ def test_kernels_are_only_kept_in_private_folders(tmp_path, monkeypatch):
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
     assert numba_cache._is_own(own) and own.stat().st_mode & 0o777 == 0o700
-    with pytest.warns(UserWarning, match="others can write to it"):
+    with pytest.warns(UserWarning, match="is writable by others"):
         assert not numba_cache._is_own(open_to_all)
     monkeypatch.setattr(numba_cache.os, "getuid", lambda: os.stat(own).st_uid + 1)
     numba_cache._is_own.cache_clear()

@@ -241,7 +241,7 @@ def test_every_note_that_the_code_names_exists():
 
 
 # What the compiler catches itself: their programs print the message.
-CAUGHT = {"NotCompiledError": "runs eagerly: arrays of int8", "TraceTooLongError": "that belong to no loop"}
+CAUGHT = {"NotCompiledError": "runs eagerly: arrays of int8", "TraceTooLongError": "operations belong to no loop"}
 
 
 def test_each_error_has_a_section_with_a_program_that_raises_it():

@@ -106,7 +106,7 @@ def test_make_dual_refusals():
             make_dual(vg.arange(2), vg.arange(2))
         with pytest.raises(TypeError, match="the tangent must be a Tensor, not list"):
             make_dual(x, [1.0, 1.0])
-        with pytest.raises(ForwardModeError, match="has a tangent at this level already"):
+        with pytest.raises(ForwardModeError, match="already has a tangent at this level"):
             make_dual(make_dual(x, x), x)
 
 
@@ -753,7 +753,7 @@ def test_derived_rules_that_lose_the_imaginary_part_raise():
     )
     x = vg.Tensor(A[0], requires_grad=True)
     assert op(x).requires_grad
-    with dual_level(), pytest.raises(ForwardModeError, match="auto_element_wise gives a real tangent"):
+    with dual_level(), pytest.raises(ForwardModeError, match="auto_element_wise yields a real tangent"):
         op(make_dual(vg.Tensor(A), vg.Tensor(V)))
     op = define_op(
         "phase(self)",

@@ -463,7 +463,7 @@ def test_anomaly_of_a_node_made_outside():
     out = Fails.apply(leaf(1.0))
     with pytest.raises(KeyError) as caught, detect_anomaly():
         out.sum().backward()
-    assert "outside of anomaly detection" in lines_of(caught.value)
+    assert "outside anomaly detection" in lines_of(caught.value)
 
 
 def test_anomaly_modes_nest():

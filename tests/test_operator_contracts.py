@@ -159,8 +159,8 @@ def test_valid_refuses_calls_that_the_operator_is_not_meant_for():
         str(failure)
         .rstrip()
         .endswith(
-            "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
-            'or switched_off={"shapes": "why"}.'
+            "You did not make this call. If the operator does not support it, raise an error in forward, or pass "
+            'valid=..., or switched_off={"shapes": "why"}.'
         )
     )
     report = check_operator(OnlyMatrices, A, A.T.copy(), valid=lambda a, b: a.ndim == 2 and b.ndim == 2)
@@ -570,7 +570,7 @@ class Leaky(Function):
 def test_meaningless_negative_option_is_noted():
     report = check_operator(Biweight, A)
     told = [notice for notice in report.notices if "negative c" in notice]
-    assert len(told) == 1 and "raise in forward" in told[0]
+    assert len(told) == 1 and "raise an error in forward" in told[0]
     with pytest.raises(Failure, match=r"c=-2\.0"):
         check_operator(Biweight, A, options={"c": [2.0, -2.0]})
     with pytest.raises(Failure, match=r"slope=-0\.1"):

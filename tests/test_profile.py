@@ -184,7 +184,7 @@ def test_the_tables():
     head, *rows = p.table("operator", limit=2).splitlines()
     assert head.split() == ["calls", "forward", "ms", "steps", "backward", "ms", "bytes", "copied", "operator"]
     assert len(rows) == 4 and rows[-2] == "... and 2 more" and rows[-1].split()[0] == "4"
-    with pytest.raises(ValueError, match="'operator' and by 'line'"):
+    with pytest.raises(ValueError, match="'operator' or 'line'"):
         p.table("file")
 
 

@@ -98,7 +98,7 @@ def test_noncentral_distributions(name, nc, place):
                 right(*[each + step * (at == other) for other, each in enumerate(given)]) for step in (1e-4, -1e-4)
             ]
             assert slope.item() == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-4, abs=1e-8)
-    with pytest.raises(UnsupportedFunctionError, match="far from central"):
+    with pytest.raises(UnsupportedFunctionError, match="too many terms"):
         getattr(stats, name).logpdf(leaf_of(2.3), *PARAMETERS[name][:-1], 1e7)
     with pytest.raises(UnsupportedFunctionError, match="cancel"):
         stats.nct.logpdf(leaf_of(-9.0), 4.5, 9.0)
@@ -151,7 +151,7 @@ def test_moments(name, moment):
     try:
         found = function(*leaves)
     except UnsupportedFunctionError as error:
-        assert "no formula" in str(error)
+        assert "has no derivative" in str(error)
         return
     right = getattr(getattr(scipy.stats, name), moment)(*parameters, *shift)
     np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-6)

@@ -147,8 +147,8 @@ def test_views_of_views_are_one_index():
     ("print(x)", "print() of these arguments is not supported"),
     ("x.append(1)", "method append of an array is not supported"),
     ("y = [{} for a in x]", "a record in a list of unknown length is not supported"),
-    ("y = [x]; y.append([x[0]])", "a list with items of several kinds is not supported"),
-    ("y = float(x[0])", "float() ends the history of a value"),
+    ("y = [x]; y.append([x[0]])", "a list with items of several types is not supported"),
+    ("y = float(x[0])", "float() detaches a value"),
 ])
 def test_refusals_name_the_line(construct, reason, tmp_path):
     path = tmp_path / "module.py"

@@ -417,7 +417,7 @@ def test_unsupported_source_is_traced():
     for _ in range(3):
         assert c(vg.ones(3)).item() == 6.0
     assert "not compiled from its source: line" in c.explain()
-    assert "`finally` behind a jump is not supported" in c.explain()
+    assert "`finally` after `break`, `continue` or `return` is not supported" in c.explain()
 
 
 # -- captured state ----------------------------------------------------------------------------------------------------

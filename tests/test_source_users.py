@@ -10,25 +10,26 @@ from user_cases import CASES, check
 
 # What is not compiled from its source, and a part of the reason.
 NOT_TAKEN = {
-    "transpose_zip": "Starred", "grow_while_iterating": "a list changes while a loop iterates over it",
+    "transpose_zip": "Starred", "grow_while_iterating": "a loop over a list that changes",
     "divide_conquer": "as in a recursion", "string_format": "len()", "dict_counts": "a choice of str",
     "where_select": "piecewise",
     "pairwise_writes": "is written to in it",
-    "z_array_ops": "a choice of 0-d arrays", "z_history": "a 0-d array in a list",
+    "z_array_ops": "a conditional expression with 0-d arrays", "z_history": "a 0-d array in a list",
     "z_history_copy": "a 0-d array in a list", "z_in_loop": "a 0-d array", "z_conditional": "a 0-d array",
     "z_asarray": "float()", "moving_deque": "deque", "take_put": "numpy.put",
     "block_matrices": "numpy.block", "generator_fn": "generators",
     **dict.fromkeys("list_item_updated_in_a_branch list_matrix_grown list_assigned_then_updated "
                     "list_of_one_array_updated l_source_used_after l_same_array_twice l_argument_row "
                     "l_two_lists_share l_slice_written".split(),
-                    "an array that is in a list is written to"),
-    "list_of_dataclasses": "a record in a list", "at_rows_broadcast": "a choice of two kinds",
-    "strings_as_keys": "of several kinds", "fields_assigned_in_a_branch": "which was NoneType",
+                    "writing to an array in a list"),
+    "list_of_dataclasses": "a record in a list",
+    "at_rows_broadcast": "a conditional expression with values of two types",
+    "strings_as_keys": "of several types", "fields_assigned_in_a_branch": "changes from NoneType",
     "strings_measured": "another kind",
     "clipped_in_some_places": "clip of these arguments", "reduced_to_a_position": "add.reduce of these arguments",
-    "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several kinds",
+    "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several types",
     **dict.fromkeys("zip_twice map_twice genexp_twice genexp_known_twice passed_iterator iterator_in_loop "
-                    "product_twice iterator_stored".split(), "an iterator is"),
+                    "product_twice iterator_stored".split(), "an iterator"),
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def test_a_number_made_of_a_tensor_warns_that_its_history_is_lost():
     array = np.zeros(3)
     with pytest.raises(ValueError, match="array element"):
         array[0] = x * 2
-    with pytest.warns(DetachedConversionWarning, match="gives a plain number"):
+    with pytest.warns(DetachedConversionWarning, match="returns a plain number"):
         array[0] = 2 * float(x)
     assert array[0] == 4.0
     with warnings.catch_warnings():

@@ -227,7 +227,7 @@ class TraceTooLongError(NotCompiledError):
         ...     loss = tossed(x)
         >>> print(tossed.explain())
         tossed(float64[2] grad)
-          runs eagerly: ... are left that belong to no loop; at most 3000 are compiled. ...
+          runs eagerly: ... operations belong to no loop; at most 3000 such operations are compiled. ...
     """
 
 
@@ -823,7 +823,7 @@ class DetachedConversionError(AutogradError):
         >>> math.sin(x[0])
         Traceback (most recent call last):
             ...
-        viewgrad.errors.DetachedConversionError: float() of a tensor that requires grad gives a plain number, ...
+        viewgrad.errors.DetachedConversionError: float() of a tensor that requires grad returns a plain number, ...
     """
 
 

@@ -8,7 +8,7 @@ __all__ = ["MODULE_HINTS", "TENSOR_HINTS", "MissingName", "add_hints"]
 
 _CPU: Final = "tensors are arrays in main memory, so there is nothing to move"
 _RANDOM: Final = "viewgrad.numpy.random.default_rng(seed) draws random tensors"
-_NETWORKS: Final = "viewgrad.torch_names has relu, conv2d, cross_entropy and their like"
+_NETWORKS: Final = "viewgrad.torch_names has relu, conv2d, cross_entropy and similar functions"
 _CUSTOM: Final = "use viewgrad.autograd.define_op, or a class of viewgrad.autograd.Function"
 _DTYPES: Final = {
     "bool": "bool", "double": "np.float64", "float": "np.float32", "half": "np.float16", "int": "np.int32",
@@ -19,7 +19,7 @@ _DTYPES: Final = {
 TENSOR_HINTS: Final = {
     **{name: f"use x.astype({dtype})" for name, dtype in _DTYPES.items()},
     "at": "write in place: x[i] = value, x[i] += value",
-    "block_until_ready": "operations are done when they return",
+    "block_until_ready": "not needed: operations have finished when they return",
     "bmm": "use x @ y",
     "clamp": "use x.clip(min, max)",
     "cpu": _CPU,
@@ -53,7 +53,7 @@ MODULE_HINTS: Final = {
     "custom_jvp": _CUSTOM,
     "custom_vjp": _CUSTOM,
     "defvjp": _CUSTOM,
-    "elementwise_grad": "use viewgrad.grad of the sum",
+    "elementwise_grad": "use viewgrad.grad(lambda x: f(x).sum())",
     "float": "use np.float32",
     "functional": _NETWORKS,
     "gather": "use viewgrad.take_along_axis(x, index, axis)",
@@ -75,7 +75,7 @@ MODULE_HINTS: Final = {
     "randint": _RANDOM,
     "randn": _RANDOM,
     "rsqrt": "use 1 / viewgrad.sqrt(x)",
-    "set_default_dtype": "the default is float64; give dtype= where a tensor is made",
+    "set_default_dtype": "the default is float64; pass dtype= when you create a tensor",
     "stop_gradient": "use x.detach()",
     "tree_map": "transforms take lists, tuples, dictionaries and dataclasses as they are",
 }

@@ -129,7 +129,7 @@ def _read(opened: IO[bytes], name: str) -> Any:
             infos = {info.filename: info for info in archive.infolist()}
             length = opened.seek(0, os.SEEK_END)
             if sum(info.file_size for info in archive.infolist()) > length:
-                raise TreeError("its entries claim to be longer than the file, or are compressed")
+                raise TreeError("its entries are compressed or declare a size larger than the file")
 
             def read(entry: Any) -> Array:
                 return _entry(archive, infos[f"{entry}.npy"])
@@ -150,7 +150,7 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
     with archive.open(info) as entry:
         version = np.lib.format.read_magic(entry)
         if version not in ((1, 0), (2, 0)):
-            raise TreeError(f"an array is in the format {version}")
+            raise TreeError(f"an array has the unsupported format version {version}")
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read_header(entry)
         count = 1
@@ -240,6 +240,6 @@ def _rebuilt(structure: Any, read: Callable[[Any], Array]) -> Any:
     if kind in ("number", "scalar"):
         number: Any = array[()]
         if not isinstance(number, np.generic):
-            raise TreeError("a number has dimensions")
+            raise TreeError("a number is stored as an array with dimensions")
         return number if kind == "number" else from_new_array(Tensor(array)._array[()])
     return Tensor(array, requires_grad=kind == "leaf")

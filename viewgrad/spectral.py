@@ -236,7 +236,7 @@ class _Second(Function):
 
 
 def _third() -> DifferentiabilityError:
-    return DifferentiabilityError("spectral_function has first and second derivatives; a third one was asked for")
+    return DifferentiabilityError("spectral_function has no third derivative")
 
 
 # -- divided differences -----------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def grad(
     if not targets:
         raise AutogradError("inputs must not be empty; name the tensors to differentiate with respect to")
     if materialize_grads and allow_unused is False:
-        raise ValueError("materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids")
+        raise ValueError("materialize_grads=True returns zeros for unused inputs, which allow_unused=False forbids")
     edges, grads = _start(roots, grad_outputs, "grad")
     target_edges = [_required_edge(tensor) for tensor in targets]
     retain = _retains(retain_graph, create_graph)

@@ -452,8 +452,8 @@ def _check_repeatable(program: Program, outputs: list[Tensor], nondet_tol: float
     for j, output in enumerate(outputs):
         if j >= len(again) or not _alike(output._array, again[j]._array, nondet_tol):
             raise GradcheckError(
-                f"the function is not repeatable: run twice at the same inputs, it gives different values of output "
-                f"{j}; draw random numbers outside of it"
+                f"the function is not repeatable: run twice at the same inputs, it returns different values of output "
+                f"{j}; draw random numbers outside it"
             )
 
 
@@ -471,7 +471,7 @@ def _check_runs_agree(
     for k, (one, other) in enumerate(zip(once, again, strict=True)):
         if not _alike(one, other, nondet_tol):
             raise GradcheckError(
-                "the backward pass is not repeatable: run twice, it gives different gradients with respect to the "
+                "the backward pass is not repeatable: run twice, it returns different gradients with respect to the "
                 f"{_ordinal(k)} input that requires grad: {one} and {other}"
             )
     if check_undefined_grad and len(reached) > 1:

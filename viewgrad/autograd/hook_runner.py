@@ -83,7 +83,7 @@ class HookedRun:
                     if (returned := hook(tensor)) is not None:
                         raise HookError(
                             f"{hook_name(hook)} returned {type(returned).__name__} after the gradient was accumulated, "
-                            "where nothing uses it; set grad of the leaf, or register it with register_hook()"
+                            "when it has no effect; set grad of the leaf, or register the hook with register_hook()"
                         )
                 if node.hooks.after:
                     self.run_posthooks(node, node.hooks, ())

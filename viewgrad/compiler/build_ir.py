@@ -137,9 +137,9 @@ class Builder:
         left = sum(program_size(term) for term in terms)
         if left > self.stream.limit:
             raise TraceTooLongError(
-                f"of {self.stream.roller.operation_count} operations, {left} are left that belong to no loop; at most "
-                f"{self.stream.limit} are compiled. Use rows and matrices in place of single numbers, or compile a "
-                "part of it"
+                f"{left} of {self.stream.roller.operation_count} operations belong to no loop; at most "
+                f"{self.stream.limit} such operations are compiled. Operate on rows and matrices instead of scalars, "
+                "or compile a smaller function"
             )
         ints = [() if type(term) is IrregularIteration else tuple([constant(n) for n in term.ints]) for term in terms]
         block = self.block(terms, ints)
@@ -343,7 +343,7 @@ class Builder:
             if age.value == 0:
                 return self._latest(block, site)
         raise SpillError(
-            f"a value that was made several iterations earlier is used ({self._where(site)})", self.stream.keys[site]
+            f"a value computed several iterations earlier is used ({self._where(site)})", self.stream.keys[site]
         )
 
     def _latest(self, block: Block, site: int) -> Step:
@@ -356,7 +356,7 @@ class Builder:
             self.bases[base.name] = base
         if shape is None or base is None:
             raise SpillError(
-                f"an array of changing shape is carried from one iteration to the next ({self._where(site)})",
+                f"an array carried from one iteration to the next changes its shape ({self._where(site)})",
                 self.stream.keys[site],
             )
         sizes = tuple([constant(n) for n in shape])

@@ -173,7 +173,7 @@ def transition(of: Specialization, event: Event) -> None:
             if decision.action is Action.COOL_DOWN:
                 of.state, of.cooldown = State.COOLING_DOWN, decision.calls
             elif decision.action is Action.GIVE_UP:
-                message = f"it was traced {usage.traces} times; the last time because {reason}"
+                message = f"it was traced {usage.traces} times, the last time because {reason}"
                 transition(of, FellBack(message))
         case Skipped() if of.state is State.COOLING_DOWN:
             of.cooldown -= 1
@@ -229,7 +229,7 @@ class Cache:
             if self._replaced_unused > MAX_REPLACED_UNUSED:
                 added.is_overflow = True
                 transition(added, FellBack(
-                    f"{self._replaced_unused} combinations of shapes, dtypes or numbers in a row were not repeated; "
+                    f"{self._replaced_unused} combinations of shapes, dtypes or numbers in a row occurred only once; "
                     "pass integers that change from call to call as arrays"
                 ))  # fmt: skip
             else:

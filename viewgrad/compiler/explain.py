@@ -36,9 +36,9 @@ def _specialization(name: str, of: Specialization) -> str:
             f"  compiled, {program.executor.name} executor: {program.traced_operations} operations traced, {steps} left"
         )
         if program.traced_operations < FEW:
-            lines.append(f"  little to gain: a call costs as much as about {FEW} eager operations")
+            lines.append(f"  little to gain: calling the program costs as much as about {FEW} eager operations")
         if program.remark:
-            lines.append(f"  run by Python: {program.remark}")
+            lines.append(f"  runs as Python: {program.remark}")
         lines += _loops(program.program, program.program.block, "  ")
         if program.adjoint is None:
             lines.append("  no gradient is needed")

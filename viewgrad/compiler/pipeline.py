@@ -94,7 +94,7 @@ def compile_graph(
         raise
     except Exception as error:  # the function itself still runs
         raise CompilerDefectError(
-            f"compiling it failed with {type(error).__name__} ({str(error)[:200]}), which is a defect of the library; "
+            f"compilation failed with {type(error).__name__} ({str(error)[:200]}), which is a bug in viewgrad; "
             "please report it with the function"
         ) from error
 

@@ -150,8 +150,9 @@ class LoopReroller:
             pass
         if len(self.terms) > self.limit:
             raise TraceTooLongError(
-                f"after {self.operation_count} operations, {len(self.terms)} are left that belong to no loop; at most "
-                f"{self.limit} are compiled. Use rows and matrices in place of single numbers, or compile a part of it"
+                f"{len(self.terms)} of the first {self.operation_count} operations belong to no loop; at most "
+                f"{self.limit} such operations are compiled. Operate on rows and matrices instead of scalars, or "
+                "compile a smaller function"
             )
 
     def _push(self, term: Term, ints: Ints) -> None:

@@ -124,7 +124,7 @@ def _shown_views(
     for view in views:
         meta = view._view
         if meta is None or meta.base is not root:
-            raise ValueError("a strip shows one base and its views; pass other tensors by name")
+            raise ValueError("a strip shows one base and its views; pass views of it by keyword")
         yield window_text("base", meta.index, meta.view_fn), view
     for name, tensor in named.items():
         if tensor._view is not None and tensor._view.base is root:

@@ -80,7 +80,7 @@ def copies(
     """
     numbers = [_position(number, len(args), name) for number in ([argnums] if isinstance(argnums, int) else argnums)]
     if len(set(numbers)) != len(numbers):
-        raise ValueError(f"{name}: argnums {tuple(numbers)} names an argument twice")
+        raise ValueError(f"{name}: argnums {tuple(numbers)} contains an argument twice")
     transform.inputs.clear()
     leaves, form = flatten(([None if i in numbers else arg for i, arg in enumerate(args)], dict(kwargs)))
     given, others = unflatten(form, map_distinct(functools.partial(_copy, transform), leaves))

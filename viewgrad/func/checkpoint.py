@@ -260,7 +260,7 @@ class _Call:
         written += [each for each, (version, _) in zip(known, before) if each._version != version]
         if written:
             raise CheckpointError(
-                f"a checkpointed function wrote to a tensor of shape {written[0].shape} that it was given or captures, "
+                f"a checkpointed function wrote to a tensor of shape {written[0].shape} that it received or captures, "
                 "and would do so again in the backward pass; write to a clone() and return it"
             )
         outputs = [leaf for leaf in {id(leaf): leaf for leaf in run.leaves}.values() if isinstance(leaf, Tensor)]

@@ -125,7 +125,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
             return [shapes[n] for n in self.like]
         if all(out.type.ndim == 0 for out in node.outputs):
             return [()] * len(node.outputs)
-        raise ShapeError(f"the shapes of the results of {self.operation.name} are known when it has run")
+        raise ShapeError(f"the shapes of the results of {self.operation.name} are known only after it has run")
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         """Disable constant folding, so that the operation runs when the graph is called, not when it is compiled."""

@@ -89,7 +89,7 @@ class PlainArray(np.ndarray[Any, Any]):
         if carries_history(buffer):
             raise lost(
                 f"{cls.__name__}, a class derived from numpy.ndarray,",
-                "its elements are plain numbers; keep the tensor in an attribute, or pass its detach()",
+                "whose elements are plain numbers; keep the tensor in an attribute, or pass its detach()",
             )
         return super().__new__(cls, shape, dtype, plain_values(buffer), offset, strides, order)
 

@@ -50,7 +50,9 @@ def _factors(first: Any, second: Any) -> Any:
     """Return the operands of a product; Python itself repeats a list if the other one is an integer."""
     number, other = (first, second) if isinstance(first, Tensor) else (second, first)
     if isinstance(other, (list, tuple)) and is_scalar(number) and number.dtype.kind in "iu":
-        raise UnsupportedTypeError("a list times an integer repeats the list; to multiply its items, make it an array")
+        raise UnsupportedTypeError(
+            "a list times an integer repeats the list; to multiply its items, convert it to an array"
+        )
     return operands(first, second)
 
 

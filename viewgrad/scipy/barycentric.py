@@ -43,7 +43,7 @@ class ThroughPoints:
         self.xi, values = double_copy(xi), double_copy(yi)
         plain = np.asarray(plain_values(self.xi.detach()))
         if plain.ndim != 1 or not plain.size:
-            raise lost(f"scipy.interpolate.{type(self).__name__}", "it takes a vector of points")
+            raise lost(f"scipy.interpolate.{type(self).__name__}", "the points must be a vector")
         self.axis = axis % values.ndim
         values = np.moveaxis(values, self.axis, 0)
         if len(values) != plain.size:

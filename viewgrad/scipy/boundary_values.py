@@ -56,7 +56,7 @@ def solve_bvp(
     if carries_history((mesh, *map(as_argument, probes))):
         if S is not None:
             raise lost(
-                "scipy.integrate.solve_bvp", "a singular term has no gradient here; solve away from the singularity"
+                "scipy.integrate.solve_bvp", "a singular term has no derivative here; solve away from the singularity"
             )
         low, high = found.x[0], found.x[-1]
         nodes = mesh[0] + (mesh[-1] - mesh[0]) * ((found.x - low) / (high - low))

@@ -25,10 +25,10 @@ def splrep(
         values = [None if each is None else as_array(each) for each in (x, y, w, t)]
         return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
     if carries_history(w) or per or full_output or (s if s is not None else w is not None and task != -1):
-        raise lost("scipy.interpolate.splrep", "gradients flow to points and values, and only without smoothing (s=0)")
+        raise lost("scipy.interpolate.splrep", "gradients flow only to points and values, and only with s=0")
     if carries_history(x):
         if not (t is xb is xe is None and task == 0):
-            raise lost("scipy.interpolate.splrep", "gradients flow to the points without t, xb, xe and task=-1")
+            raise lost("scipy.interpolate.splrep", "with t, xb, xe or task=-1, no gradient flows to the points")
         found = through_points(float_copy(x), float_copy(y), k, None, 0)
         return found.t, np.concatenate([found.c, np.zeros(k + 1)]), k
     places, values = as_array(x), float_copy(y)
@@ -44,7 +44,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     if not holds_tensor((x, *tck[:2])):
         return as_tensors(theirs.splev(x, tck, der, ext))
     if ext not in EXTENSIONS.values():
-        raise ValueError(f"ext is 0, 1, 2 or 3, not {ext!r}")
+        raise ValueError(f"ext must be 0, 1, 2 or 3, not {ext!r}")
     t, c, k = tck
     places, t = float_copy(x), float_copy(t) if carries_history(t) else as_array(t)
     plain, low, high = plain_values(places.detach()), t[k], t[-k - 1]
@@ -155,7 +155,7 @@ class UnivariateSpline:
         t, c, degree = self._plain._eval_args
         if carries_history((x, y, w)):
             if s != 0:
-                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to points and values of one with s=0")
+                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to points and values only with s=0")
             t, c, degree = splrep(x, y, None, bbox[0], bbox[1], k, s=0)
         self._eval_args = (t, c, degree)
 
@@ -204,7 +204,7 @@ class UnivariateSpline:
     def roots(self) -> Any:
         """Return the roots; the points and values must have no history."""
         if carries_history(self._eval_args[:2]):
-            raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
+            raise lost("scipy.interpolate.UnivariateSpline.roots", "find the point with viewgrad.scipy.optimize.brentq")
         return as_tensors(self._plain.roots())
 
 
@@ -230,7 +230,7 @@ class LSQUnivariateSpline(UnivariateSpline):
         check_finite: bool = False,
     ) -> None:  # fmt: skip
         if carries_history((x, t, w)):
-            raise lost("scipy.interpolate.LSQUnivariateSpline", "gradients flow to the values")
+            raise lost("scipy.interpolate.LSQUnivariateSpline", "gradients flow only to the values")
         self.ext = EXTENSIONS.get(ext, ext)
         places, weights = as_array(x), None if w is None else as_array(w)
 

@@ -24,7 +24,7 @@ class RectBivariateSpline:
         tx, ty, c = plain.tck
         c = c.reshape(len(tx) - kx - 1, len(ty) - ky - 1)
         if carries_history((x, y)) or (s and carries_history(z)):
-            raise lost("scipy.interpolate.RectBivariateSpline", "gradients flow to values alone, of one with s=0")
+            raise lost("scipy.interpolate.RectBivariateSpline", "gradients flow only to the values, and only with s=0")
         if carries_history(z):
             rows = np.linalg.inv(np.array(plain_values(spline_basis(as_array(x), tx, kx))))
             columns = np.linalg.inv(np.array(plain_values(spline_basis(as_array(y), ty, ky))))

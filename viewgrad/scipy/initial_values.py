@@ -318,7 +318,7 @@ class ode:
         if not carries_history((start, t)) and not carries_history(self._slope(before, start.detach())):
             self._y = as_tensors(found)
         elif found.dtype.kind == "c":
-            raise lost("scipy.integrate.ode", "solve for real and imaginary parts")
+            raise lost("scipy.integrate.ode", "solve for the real and imaginary parts separately")
         elif before != after:
             clock = _clock((before, t), (before, after))
             path = _along(self._slope, (before, after), start, self.stiff, clock)

@@ -265,7 +265,7 @@ class interp1d:
         self._places = plain_values(self.x.detach())
         self.extrapolates = isinstance(fill_value, str)
         if self.extrapolates and bounds_error:
-            raise ValueError("interp1d cannot extrapolate and raise an error")
+            raise ValueError("interp1d cannot both extrapolate and raise an error")
         for value in fill_value if isinstance(fill_value, tuple) else () if self.extrapolates else (fill_value,):
             np.broadcast_to(np.empty(np.shape(plain_values(value))), self._leading.shape[1:] or (1,))
         self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error

@@ -492,7 +492,7 @@ def newton(
     start, given = np.array(_value(x0)), tuple(args)
     start = start if start.dtype.kind == "c" else start.astype(float)
     if start.dtype.kind == "c" and captures_history(func, start, given):
-        raise lost("scipy.optimize.newton", "take the parts of a complex number as two unknowns, by root()")
+        raise lost("scipy.optimize.newton", "use root() with the real and imaginary parts as two unknowns")
     plain = _plain if start.ndim or start.dtype.kind == "c" else _number
     slopes = [None if slope is None else plain(slope, given) for slope in (fprime, fprime2)]
     second = None if x1 is None else _place(x1)

@@ -239,7 +239,7 @@ class PPoly(_Piecewise):
 
     def _scipys(self, name: str) -> Any:
         if carries_history((self.c, self.x)):
-            raise lost(f"scipy.interpolate.PPoly.{name}", "find the place by viewgrad.scipy.optimize.brentq")
+            raise lost(f"scipy.interpolate.PPoly.{name}", "find the point with viewgrad.scipy.optimize.brentq")
         return getattr(theirs.PPoly(as_array(self.c), as_array(self.x), self.extrapolate), name)
 
 

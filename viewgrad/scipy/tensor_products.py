@@ -52,7 +52,7 @@ class NdPPoly:
         if len(orders) != count:
             raise ValueError("invalid number of derivative orders nu")
         if places.shape[-1] != count:
-            raise ValueError(f"the places have {places.shape[-1]} coordinates, and the polynomial {count} dimensions")
+            raise ValueError(f"points of {places.shape[-1]} coordinates for a polynomial of {count} dimensions")
         flat = places.reshape(-1, count)
         plain = plain_values(flat.detach())
         pieces, outside = [], np.zeros(len(plain), bool)

@@ -276,7 +276,7 @@ def _at_edges(name: str, result: Any, wanted: Any) -> Any:
     if not np.any(other):
         return result
     if np.any(other & np.isfinite(wanted)):
-        raise lost(name, "its formula for tensors with a history does not hold at these arguments; pass their detach()")
+        raise lost(name, "its formula for tensors with a history is not valid for these arguments; pass their detach()")
     return np.where(other, wanted, result)
 
 

@@ -207,7 +207,8 @@ class TracedFunction:
         if self.signature.aliased is not None and current_mode() & FORWARD and any(map(has_tangent, inputs)):
             raise ForwardModeError(
                 f"the write at {self.signature.aliased} is to memory that a detached tensor shares with one to which "
-                "gradients flow, and the graph does not say which tangent is left there; clone() the result of detach()"
+                "gradients flow, and the graph does not determine the tangent of that memory; clone() the result of "
+                "detach()"
             )
         try:
             outputs = self.function(inputs)

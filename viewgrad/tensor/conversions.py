@@ -83,12 +83,12 @@ KEEPING: Final = {
     "float()": "use the tensor itself",
     "complex()": "use the tensor itself, or x + 1j * y for complex(x, y)",
     "int()": "use the tensor itself",
-    "tobytes()": "use the tensor itself where numbers are wanted",
-    "hash()": "keep results under id(x) instead, or none",
+    "tobytes()": "use the tensor itself in place of a number",
+    "hash()": "use id(x) as the key",
 }
-PLAIN: Final = "gives a plain number, through which no gradient flows"
+PLAIN: Final = "returns a plain number, through which no gradient flows"
 GIVEN: Final = {
-    "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
+    "tobytes()": "returns plain bytes, through which no gradient flows",
     "hash()": "depends on the value: another tensor of equal value finds the cached entry, without a gradient",
 }
 # The functions that create tensors, in a program that imports viewgrad.numpy and in an adopted one.
@@ -103,7 +103,7 @@ TRIED: Final = (
     ),
     (
         re.compile(r"\b(asarray|asanyarray|array)\s*\(\s*[\w.]+\s*[,)]"),
-        "a tensor is an array already: use it itself, or asarray() of viewgrad.numpy",
+        "use the tensor itself, which is an array, or asarray() of viewgrad.numpy",
     ),
     (
         re.compile(r"\b(array|asarray|asanyarray|stack|concatenate|[hvd]stack)\s*\(|\b[rc]_\s*\["),
@@ -116,16 +116,16 @@ TRIED: Final = (
     (re.compile(r"\bmatrix\s*\("), "a numpy.matrix is not a tensor: use array(), and @ for products"),
     (re.compile(r"\bascontiguousarray\b"), "use contiguous()"),
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
-    (re.compile(r"\btype\s*\("), "cast a tensor by astype()"),
+    (re.compile(r"\btype\s*\("), "cast the tensor with astype()"),
 )
 # For numbers, requested by Python's own functions or by elements of plain arrays.
 NUMBERED: Final = (
-    (re.compile(r"\b(fromiter|array)\s*\("), "join tensors by array() or stack() of viewgrad.numpy"),
+    (re.compile(r"\b(fromiter|array)\s*\("), "join tensors with array() or stack() of viewgrad.numpy"),
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\.fill\s*\(|\.flat\b"),
-        f"it is written into a plain array: make that a tensor, by {MAKERS}",
+        f"it is written into a plain array: make that array a tensor, by {MAKERS}",
     ),
-    (re.compile(r"\.astype\s*\("), "an array of objects becomes one of numbers: use array() of viewgrad.numpy"),
+    (re.compile(r"\.astype\s*\("), "converting an array of objects to numbers: use array() of viewgrad.numpy instead"),
     (re.compile(r"\bc?math\s*\."), "use viewgrad.math instead of math"),
 )
 
@@ -143,7 +143,7 @@ def conversion_refused(what: str) -> str:
         way_out = "use the function of viewgrad.scipy, or wrap it in a viewgrad.autograd.Function"
     else:
         way_out = next((said for pattern, said in TRIED if pattern.search(line)), "") or (
-            f"{libraries[0]} works on plain arrays: wrap what it computes in a viewgrad.autograd.Function"
+            f"{libraries[0]} works on plain arrays: wrap the call in a viewgrad.autograd.Function"
             if libraries and libraries[0] not in ("numpy", "viewgrad")
             else "use the function of viewgrad.numpy"
         )
@@ -151,7 +151,7 @@ def conversion_refused(what: str) -> str:
         way_out = _in_terms_of(frame, way_out)
     where = _location_of(frame)
     return (
-        f"a tensor that {what} is made a plain array here{where}, which would lose its history: {way_out}; "
+        f"a tensor that {what} is converted to a plain array here{where}, which would lose its history: {way_out}; "
         "if no gradient is needed, use detach()"
     )
 
@@ -168,13 +168,13 @@ def captured_write_refused(what: str, *, is_exported: bool = False) -> str:
     where = _location_of(frame)
     if is_exported:
         return (
-            f"a tensor that {what} is written into a tensor{where} whose memory a plain array looks at, made by "
-            "numpy.asarray() or view() in code that is not adopted, where the history would be lost: give that code a "
-            "copy(), or make the array after the last write; if no gradient is needed, use detach()"
+            f"a tensor that {what} is written into a tensor{where} whose memory is shared with a plain array, created "
+            "by numpy.asarray() or view() in code that is not adopted; the array would lose the history: pass "
+            "that code a copy(), or create the array after the last write; if no gradient is needed, use detach()"
         )
     return (
-        f"a tensor that {what} is written into an array made outside of the function{where}, where its history "
-        "would be lost: write to a copy() of that array, made inside the function; if no gradient is needed, use "
+        f"a tensor that {what} is written into an array created outside the function{where}, where its history "
+        "would be lost: write to a copy() of that array, created inside the function; if no gradient is needed, use "
         "detach()"
     )
 
@@ -234,8 +234,8 @@ def check_conversion(by: str, history: str, in_transform: bool) -> None:
     if by not in GIVEN and (site.is_discarded or site.is_stored):
         return
     warnings.warn(
-        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {_advice(by, frame)}, or detach() first, which "
-        "says that no gradient is wanted",
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {_advice(by, frame)}, or detach() first if "
+        "no gradient is needed",
         DetachedConversionWarning,
         stacklevel=4,
     )
@@ -355,7 +355,7 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
         plain = "hash(x.detach())"
     return (
         f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}{_location_of(user)}: {way_out}; "
-        f"if no gradient is wanted, say so by {plain}"
+        f"if no gradient is needed, use {plain}"
     )
 
 
@@ -392,13 +392,13 @@ def warn_of_missing_grad(is_retained: bool) -> None:
         is_retained: whether the tensor retains its gradient but was written to afterwards.
     """
     warnings.warn(
-        "the grad of this tensor is None although it retains it: the tensor, or another part of its base, was written "
-        "to after retain_grad(), and what was computed before has the gradient of the earlier value. Retain that of a "
-        "clone() and compute with it, or compute the gradient with viewgrad.autograd.grad(result, tensor) before the "
-        "write"
+        "the grad of this tensor is None, because the tensor or another part of its base was written to after "
+        "retain_grad(): earlier results have the gradient of the earlier value. Compute with a clone() that retains "
+        "its gradient, or compute the gradient with viewgrad.autograd.grad(result, tensor) before the write"
         if is_retained
-        else "the grad of a non-leaf tensor stays None: backward passes fill only that of leaves. Call "
-        "retain_grad() on the tensor before, or compute the gradient with viewgrad.autograd.grad(result, tensor)",
+        else "the grad of a non-leaf tensor stays None: backward passes fill only the grad of leaves. Call "
+        "retain_grad() on the tensor before the pass, or compute the gradient with "
+        "viewgrad.autograd.grad(result, tensor)",
         NonLeafGradWarning,
         stacklevel=3,
     )

@@ -91,7 +91,7 @@ def checked_device(device: object) -> None:
         ValueError: for anything but "cpu" and None.
     """
     if device not in (None, CPU):
-        raise ValueError(f"tensors live on the device 'cpu', not on {device!r}")
+        raise ValueError(f"the device must be 'cpu', not {device!r}")
 
 
 def asarray(data: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:

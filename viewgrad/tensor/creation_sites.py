@@ -71,7 +71,7 @@ def origin(node: Node) -> str:
         if current is not node:
             what = f"That was done by the backward pass of {current.name()}, which was made here"
         if lines is None:
-            parts.append(f"{what.removesuffix(' here')} outside of anomaly detection, which notes where.")
+            parts.append(f"{what.removesuffix(' here')} outside anomaly detection, which would record the line.")
         else:
             parts.append(f"{what} (most recent call last):\n{''.join(lines)}")
         current = current.metadata.get("parent")

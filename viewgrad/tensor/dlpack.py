@@ -60,7 +60,7 @@ def __dlpack__(
             "no gradient; export detach() if none is wanted"
         )
     if current_mode() & FORWARD and has_tangent(self):
-        raise AutogradError("DLPack carries no tangent, and this tensor has one; export detach() if none is wanted")
+        raise AutogradError("exporting a tensor with a tangent by DLPack would lose the tangent; export detach()")
     array = array_of(self, "__dlpack__()")
     if copy or not isinstance(array, np.ndarray):
         array = np.array(array)

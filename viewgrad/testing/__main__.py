@@ -35,8 +35,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def _check(given: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m viewgrad.testing", description="Check an operator of your own.")
-    parser.add_argument("operator", help="module:name, or `compare`, which has a help of its own")
-    parser.add_argument("--call", default="", metavar="ARGUMENTS", help="Python, in which np and vg are known")
+    parser.add_argument("operator", help="module:name, or `compare`, which has its own --help")
+    parser.add_argument("--call", default="", metavar="ARGUMENTS", help="Python code; np and vg are available")
     parser.add_argument("--only", action="append", metavar="PROPERTY", help="check this property; may be repeated")
     parser.add_argument("--seconds", type=float, help="CPU time for derived calls (default: 2)")
     parser.add_argument("--order", type=int, choices=(1, 2), help="1 to leave out second derivatives")
@@ -124,11 +124,11 @@ def _arguments(operator: Any, text: str) -> tuple[tuple[Any, ...], dict[str, Any
 
 def _compare(given: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m viewgrad.testing compare", description="Run drawn programs on several backends, and compare."
+        prog="python -m viewgrad.testing compare", description="Run random programs on several backends and compare."
     )
     parser.add_argument("--programs", type=int, default=1000, metavar="N", help="how many (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="draw others (default: %(default)s)")
-    parser.add_argument("--backends", nargs="+", choices=sorted(BACKENDS), help="by default all that are installed")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random programs (default: %(default)s)")
+    parser.add_argument("--backends", nargs="+", choices=sorted(BACKENDS), help="which to run (default: all installed)")
     options = parser.parse_args(given)
     bar = ProgressBar()
     summary = compare_many(options.programs, seed=options.seed, backends=options.backends, progress=bar.update)

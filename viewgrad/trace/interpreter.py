@@ -36,7 +36,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
         (array([4., 9.]),)
     """
     if len(inputs) != len(graph.inputs):
-        raise GraphError(f"the graph has {len(graph.inputs)} inputs, and was given {len(inputs)}")
+        raise GraphError(f"the graph takes {len(graph.inputs)} inputs, but was given {len(inputs)}")
     values: dict[Value, Any] = {}
     for number, (value, given) in enumerate(zip(graph.inputs, inputs, strict=True)):
         values[value] = checked(given, value.type, f"input {number}")

@@ -152,7 +152,7 @@ def check_containers(containers: Containers) -> None:
         containers.give_back()
         raise TraceError(
             f"the function changes the items of its argument {changed}, a container, which its graph would not "
-            "repeat; return them instead"
+            "reproduce; return them instead"
         )
 
 

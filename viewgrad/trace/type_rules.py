@@ -31,19 +31,19 @@ def fault_of(node: Node) -> str | None:
     """Return a description of the fault of a node, or None."""
     for value in node.outputs:
         if not may_require_grad(value.type):
-            return f"gives {value.type}, to which no gradient can flow"
+            return f"returns {value.type}, which cannot carry a gradient"
     if (node.kind == "GradOf") != bool(node.blocks):
-        return "has a block inside, or none, against its kind"
+        return "has a block although its kind has none, or lacks one"
     rule = RULES.get(node.kind)
     try:
         if rule is not None:
             count, check = rule
             if count is not None and (len(node.inputs) != count or None in node.inputs):
-                return f"takes {count} inputs, and has {sum(each is not None for each in node.inputs)}"
+                return f"takes {count} inputs, but has {sum(each is not None for each in node.inputs)}"
             return check(node)
-        return f"is of kind {node.kind}, which stands in no list" if node.kind in ATTRIBUTES else _of_operator(node)
+        return f"is of the unknown kind {node.kind}" if node.kind in ATTRIBUTES else _of_operator(node)
     except (TypeError, ValueError, IndexError, AttributeError, GraphError) as error:
-        return f"has options or inputs that do not fit: {error}"
+        return f"has invalid options or inputs: {error}"
 
 
 def may_require_grad(kind: Type) -> bool:
@@ -60,10 +60,10 @@ def _kind(value: Value | None) -> TensorType:
 def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
     """Return the fault of a node's only output, given its expected dtype and shape."""
     if len(node.outputs) != 1:
-        return f"gives one value, and has {len(node.outputs)}"
+        return f"returns one value, but has {len(node.outputs)} outputs"
     given = _kind(node.output)
     if (given.dtype, given.shape) != (np.dtype(dtype), tuple(shape)):
-        return f"gives {TensorType.of(np.dtype(dtype), tuple(shape))}, and says {given}"
+        return f"returns {TensorType.of(np.dtype(dtype), tuple(shape))}, but is declared as {given}"
     return None
 
 
@@ -72,7 +72,7 @@ def _broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     if spare > 0 and set(shape[:spare]) == {1}:
         shape = shape[spare:]  # an assignment drops leading dimensions of length 1
     if np.broadcast_shapes(shape, target) != tuple(target):
-        raise ValueError(f"{list(shape)} does not fit into {list(target)}")
+        raise ValueError(f"shape {list(shape)} cannot be broadcast to {list(target)}")
 
 
 def _window(base: TensorType, window: Any) -> np.dtype[Any]:
@@ -89,7 +89,7 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
     high = window.offset + sum(each for each in reach if each > 0)
     itemsize = min(base.dtype.itemsize, dtype.itemsize)
     if low < 0 or high * itemsize + dtype.itemsize > base.size * base.dtype.itemsize:
-        raise ValueError(f"{window} leaves {base}")
+        raise ValueError(f"{window} exceeds {base}")
     return dtype
 
 
@@ -117,7 +117,7 @@ def _write(node: Node) -> str | None:
 
 def _indexed(shape: tuple[int, ...], pattern: Any, given: list[Value | None]) -> tuple[int, ...]:
     if sum(type(item) is IndexInput for item in pattern) != len(given):
-        raise ValueError(f"{len(given)} arrays are given for the placeholders")
+        raise ValueError(f"the number of arrays, {len(given)}, differs from that of the placeholders")
     return indexed_shape(shape, pattern, [_kind(value).shape for value in given])
 
 
@@ -189,7 +189,7 @@ def _grad_of(node: Node) -> str | None:
     for output, inner in zip(node.outputs, block.outputs, strict=True):
         one, other = _kind(output), _kind(inner)
         if (one.dtype, one.shape) != (other.dtype, other.shape):
-            return f"gives {other}, and says {one}"
+            return f"returns {other}, but is declared as {one}"
     return None
 
 
@@ -203,9 +203,10 @@ def _construct(node: Node) -> str | None:
     given = [NONE if value is None else _without_grad(value.type) for value in node.inputs]
     said = _without_grad(node.output.type)
     if node.kind == "TupleConstruct":
-        return None if said == TupleType(tuple(given)) else f"gives {TupleType(tuple(given))}, and says {said}"
+        found = TupleType(tuple(given))
+        return None if said == found else f"returns {found}, but is declared as {said}"
     if type(said) is not ListType:
-        return f"gives a list, and says {said}"
+        return f"returns a list, but is declared as {said}"
     return None if {*given} <= {said.element} else f"takes {', '.join(map(str, given))} for a {said}"
 
 
@@ -223,7 +224,7 @@ def _unpack(node: Node) -> str | None:
         made = value.node.kind == "ListConstruct"
         expected = [kind.element] * len(value.node.inputs if made else given)
     if expected != given:
-        return f"gives {', '.join(map(str, expected))}, and says {', '.join(map(str, given))}"
+        return f"returns {', '.join(map(str, expected))}, but is declared as {', '.join(map(str, given))}"
     return None
 
 
@@ -265,19 +266,19 @@ RULES: Final[dict[str, tuple[int | None, Callable[[Node], str | None]]]] = {
 def _of_operator(node: Node) -> str | None:
     operator = operator_of(node.kind)
     if operator is None:
-        return "is of no kind that is known"
+        return "is of an unknown kind"
     arguments = operator.signature.tensors
     several = any(argument.kind == "tensors" for argument in arguments)
     if len(node.inputs) < len(arguments) - several or (not several and len(node.inputs) > len(arguments)):
-        return f"takes {len(arguments)} inputs, and has {len(node.inputs)}"
+        return f"takes {len(arguments)} inputs, but has {len(node.inputs)}"
     if not several and any(
         value is None and not argument.optional for argument, value in zip(arguments, node.inputs, strict=True)
     ):
         return "lacks an input"
     if len(node.attributes or ()) != len(operator.signature.plain):
-        return f"takes {len(operator.signature.plain)} options, and has {len(node.attributes or ())}"
+        return f"takes {len(operator.signature.plain)} options, but has {len(node.attributes or ())}"
     if len(node.outputs) != len(operator.signature.outputs):
-        return f"gives {len(operator.signature.outputs)} values, and has {len(node.outputs)}"
+        return f"returns {len(operator.signature.outputs)} values, but has {len(node.outputs)} outputs"
     if any(value is not None and type(value.type) is not TensorType for value in node.inputs):
         return None  # Python numbers, whose dtype depends on the other operand
     expected = _inferred(node)
@@ -286,7 +287,7 @@ def _of_operator(node: Node) -> str | None:
     for value, wanted in zip(node.outputs, expected or (), strict=bool(expected)):
         given = _kind(value)
         if given.dtype != wanted[0] or (wanted[1] is not None and given.shape != wanted[1]):
-            return f"gives {wanted[0].name}{list(wanted[1] or ())}, and says {given}"
+            return f"returns {wanted[0].name}{list(wanted[1] or ())}, but is declared as {given}"
     return None
 
 

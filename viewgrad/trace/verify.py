@@ -76,7 +76,7 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         before = node
         node = node.next
         if node is None:
-            raise _error(graph, before, "ends a block, but is not its return")
+            raise _error(graph, before, "is the last node of a block, but not its return")
     for value in given:
         if len(value.users) != uses.get(value, 0):
             raise _error(graph, value.node, f"has {uses.get(value, 0)} uses, but lists {len(value.users)}")

@@ -99,7 +99,7 @@ def with_numbers(given: Any) -> Any:
     return int(given) if isinstance(given, np.integer) else given
 
 
-WRONG_INDEX: Final = "tensors are indexed by integers, bools, slices, None and ..., not by {}"
+WRONG_INDEX: Final = "tensors can be indexed by integers, bools, slices, None and ..., not by {}"
 
 
 def _reads_once(index: tuple[Any, ...]) -> bool:

@@ -135,7 +135,7 @@ def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 
         sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0]
     elif sum(sizes) != extent:
         raise ValueError(
-            f"split into lengths {list(sizes)}, which do not add up to {extent}, the length of dimension {dim}"
+            f"the lengths {list(sizes)} of split do not add up to {extent}, the length of dimension {dim}"
         )
     pieces = []
     start = 0
@@ -377,12 +377,12 @@ def as_strided(
             "it was made under no_grad or in a custom Function, or its base was detached in place; use clone() first"
         )
     if not base._array.flags.c_contiguous or (self._view is not None and not self._view.strided):
-        raise ValueError("as_strided needs a base that is laid out in row order; use contiguous() first")
+        raise ValueError("as_strided requires a base in row-major order; use contiguous() first")
     if storage_offset is None:
         storage_offset = TensorGeometry.of(self._array, base._array).storage_offset
     size, stride, storage_offset = tuple(map(as_int, size)), tuple(map(as_int, stride)), as_int(storage_offset)
     if len(size) != len(stride) or min((*size, *stride, storage_offset), default=0) < 0:
-        raise ValueError(f"as_strided got sizes {size}, strides {stride} and offset {storage_offset}")
+        raise ValueError(f"as_strided: invalid sizes {size}, strides {stride} and offset {storage_offset}")
     geometry = TensorGeometry(size, stride, storage_offset)
     last = storage_offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and last >= base._array.size:
@@ -442,7 +442,7 @@ def view_as_complex(self: Tensor) -> Tensor:
             f"view_as_complex requires float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}"
         )
     if not lies_in_pairs(array):
-        raise ValueError("view_as_complex needs the two parts of a number next to each other in memory")
+        raise ValueError("view_as_complex requires the two parts of a number to be adjacent in memory")
     return _view(self, AsComplex(), ViewAsComplexBackward, strided=False)
 
 

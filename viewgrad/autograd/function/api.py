@@ -272,8 +272,8 @@ def once_differentiable(function: F) -> F:
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
         recorded = current_mode() & GRAD
         message = (
-            f"the second derivative of {ctx._function.__name__} was asked for, whose backward is @once_differentiable; "
-            "compute backward with differentiable operators and leave the decorator out"
+            f"the second derivative of {ctx._function.__name__} was requested, but its backward is "
+            "@once_differentiable; compute backward with differentiable operators and leave the decorator out"
         )
         if current_mode() & FORWARD and (ctx._dual or any(g is not None and has_tangent(g) for g in grads)):
             raise FunctionError(message)

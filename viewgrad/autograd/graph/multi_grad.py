@@ -103,7 +103,7 @@ def register_multi_grad_hook(
         (Tensor([2.]), Tensor([1.]))
     """
     if mode not in ("all", "any"):
-        raise HookError(f"register_multi_grad_hook() has the modes 'all' and 'any', not {mode!r}")
+        raise HookError(f"mode of register_multi_grad_hook() must be 'all' or 'any', not {mode!r}")
     edges = []
     for i, tensor in enumerate(tensors):
         edge = current_edge(tensor)

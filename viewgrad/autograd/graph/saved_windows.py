@@ -88,7 +88,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> 
     if window is not None:
         array = window_at(array, window)
         if array.base is None:
-            raise IndexError("increment_version() takes a window by a basic index: integers, slices, None and ...")
+            raise IndexError("the index of increment_version() must consist of integers, slices, None and ...")
     storage_of(tensor).invalidate(array)
 
 

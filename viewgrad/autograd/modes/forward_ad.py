@@ -146,7 +146,7 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         )
     if tangent_of(tensor, level) is not None:
         raise ForwardModeError(
-            "this tensor has a tangent at this level already; use unpack_dual(tensor).primal, or a level inside it"
+            "this tensor already has a tangent at this level; use unpack_dual(tensor).primal, or open a nested level"
         )
     if tangent_of(tangent, level) is not None:
         raise ForwardModeError(

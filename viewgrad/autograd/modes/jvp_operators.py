@@ -140,8 +140,8 @@ def _refuse_real_part(tangent: Any, output: Tensor) -> None:
     """Raise if a backward formula has dropped the imaginary part of a tangent."""
     if output._array.dtype.kind == "c" and tangent.dtype.kind != "c":
         raise ForwardModeError(
-            f"{AUTO_ELEMENTWISE} gives a real tangent for a complex output: the backward formula takes a real part, so "
-            "it is not a multiplication by the derivative; write the forward-mode formula out"
+            f"{AUTO_ELEMENTWISE} yields a real tangent for a complex output: the backward formula takes a real part, "
+            "so it is not a multiplication by the derivative; write the forward-mode formula explicitly"
         )
 
 

@@ -196,7 +196,7 @@ class profile:
             A string of several lines.
         """
         if by not in ("operator", "line"):
-            raise ValueError(f"a profile has tables by 'operator' and by 'line', not by {by!r}")
+            raise ValueError(f"by must be 'operator' or 'line', not {by!r}")
         found: dict[Any, ProfileRow] = dict(self._operators if by == "operator" else self._lines)
         total = ProfileRow("in all")
         for row in found.values():
@@ -219,7 +219,7 @@ class profile:
             ValueError: if the profile was created with `trace=False`.
         """
         if not self._keep_trace:
-            raise ValueError("this profile was made with trace=False and has no single calls")
+            raise ValueError("this profile was made with trace=False and has no record of single calls")
         process = os.getpid()
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": process, "args": {"name": "viewgrad"}}

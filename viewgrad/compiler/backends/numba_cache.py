@@ -126,8 +126,8 @@ def _is_own(folder: Path) -> bool:
     own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
     if not own:
         warnings.warn(
-            f"{folder} belongs to another user, or others can write to it. Its contents are run as code, so compiled "
-            "kernels are not kept there. Set VIEWGRAD_CACHE to another folder, or remove the permissions of others "
+            f"{folder} belongs to another user or is writable by others. Its contents are run as code, so compiled "
+            "kernels are not cached there. Set VIEWGRAD_CACHE to another folder, or restrict the permissions "
             "(chmod 700)",
             UserWarning,
             stacklevel=2,

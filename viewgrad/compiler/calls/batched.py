@@ -216,7 +216,9 @@ class Batched:
             self._check_names(structure, self.batched_arguments)
             numbers = leaves_of(self.batched_arguments, owned)
         if not numbers:
-            raise ValueError("no argument of this call has a leading axis of examples; they hold no tensor or array")
+            raise ValueError(
+                "no argument of this call has a leading axis of examples, because none contains a tensor or array"
+            )
         if numbers & self.compiled.arguments.static_leaves(structure):
             raise ValueError("an argument cannot be both static and batched")
         lengths: dict[str, int] = {}

@@ -103,7 +103,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
     if reason is None and (replaced or not before.unchanged()):
         if is_first:
             return Capture(run.result)
-        reason = "it mutates captured state; pass that as an argument"
+        reason = "it mutates captured state; pass it as an argument"
     if reason is None:
         reason = _unsupported_results(run.graph, run.result, given)
     if reason is not None:
@@ -156,7 +156,7 @@ def _unsupported_results(graph: Graph, result: Any, given: list[Any]) -> str | N
     """Return why a program could not reproduce the memory that results share."""
     signature: Signature = graph.signature  # type: ignore[assignment]
     if signature.ended:
-        return "it ends the history of an argument in place, by detach_() or requires_grad_(False)"
+        return "it detaches an argument in place, by detach_() or requires_grad_(False)"
     leaves, _ = flatten(result)
     earlier: list[tuple[ResultSpec, Any]] = []
     for spec, leaf in zip(signature.results, leaves):
@@ -183,7 +183,7 @@ def _unsupported_pair(spec: ResultSpec, leaf: Any, later_spec: ResultSpec, later
     if not are_related and (have_one_root or np.may_share_memory(leaf._array, later._array)):
         return "its results share memory, but are not views of one tensor"
     if are_related and leaf.requires_grad is not later.requires_grad:
-        return "a result was detached from another that it shares memory with"
+        return "a result shares memory with another result that it was detached from"
     return None
 
 

@@ -66,7 +66,9 @@ def verify(
         np.all(_is_close(leaf._array, outputs[number], noise)) for number, leaf in pairs
     ):
         if _varies(result, function(*args, **keywords)):
-            return Verdict(result, "it returns different results for the same arguments, as if it drew random numbers")
+            return Verdict(
+                result, "it returns different results for the same arguments, perhaps because it draws random numbers"
+            )
     compare = functools.partial(_compared, result, trace.graph, getattr(function, "__name__", repr(function)))
     for number, leaf in pairs:
         verdict = compare(leaf._array, outputs[number], noise, "the result")
@@ -129,8 +131,8 @@ def _compared(
     error = CompiledMismatchError(
         f"{what} of the compiled {name} differs from the function's own: at "
         f"{np.argwhere(~np.atleast_1d(close))[0].tolist()} of shape {np.shape(expected)} it is "
-        f"{np.ravel(found)[np.argmin(close)]!r}, not {np.ravel(expected)[np.argmin(close)]!r}. This is a defect of "
-        "the library; please report it with the function and its arguments. compile(..., check=False) skips the "
+        f"{np.ravel(found)[np.argmin(close)]!r}, not {np.ravel(expected)[np.argmin(close)]!r}. This is a bug in "
+        "viewgrad; please report it with the function and its arguments. compile(..., check=False) skips the "
         "comparison; further calls run the function itself"
     )
     return Verdict(result, reason, error)

@@ -225,11 +225,11 @@ class Walk:
         """Yield attributes that may differ from run to run, judged by the names used."""
         names = self.names.keys()
         for name in sorted(ASKING & names):
-            yield Captured(f"?{name}", Unguarded(f"it asks a tensor for {name}, which compiled calls need not have"))
+            yield Captured(f"?{name}", Unguarded(f"it reads {name} of a tensor, which may differ in compiled calls"))
         if MOMENTS & names and any(id(each) in self.opened for each in DATES):
             yield Captured("?now", Unguarded("it reads the clock"))
         if self.generators and STATES & names:
-            yield Captured("?state", Unguarded("it reads the state of a generator of random numbers"))
+            yield Captured("?state", Unguarded("it reads the state of a random number generator"))
         if self.abstract.kinds:
             yield Captured("?registered", registered(self.abstract), CALLED, registered, self.abstract)
         for each in self.loggers if {"handlers", "hasHandlers", "filters", "propagate"} & names else ():
@@ -239,9 +239,9 @@ class Walk:
         if "flags" in names and (id(decimal) in self.opened or id(decimal.Context) in self.opened):
             yield Captured("?flags", Unguarded("it reads the flags of a decimal context"))
         if "__subclasses__" in names:
-            yield Captured("?subclasses", Unguarded("it asks a class for its subclasses"))
+            yield Captured("?subclasses", Unguarded("it reads the subclasses of a class"))
         if "cache_info" in names:
-            yield Captured("?cached", Unguarded("it asks how often a function was called"))
+            yield Captured("?cached", Unguarded("it reads the statistics of a cached function"))
         if PRINTING & names:
             yield Captured("?printing", print_options(None), CALLED, print_options)
 
@@ -323,7 +323,7 @@ class Walk:
         if kind is slice:
             self.add(Captured(path + "()", (value.start, value.stop, value.step)))
         if kind is types.CodeType and not path.endswith(".__code__"):
-            self.add(Captured(path + "?", Unguarded("it captures code, which may name any variable")))
+            self.add(Captured(path + "?", Unguarded("it captures a code object, which may refer to any variable")))
         if kind in NOTHING_INSIDE or id(value) in self.opened:
             return
         self.opened[id(value)] = value
@@ -533,11 +533,11 @@ class Walk:
         elif isinstance(value, datetime.datetime | datetime.time) and value.tzinfo is not None:
             self.add(Captured(path + ".tzinfo", value.tzinfo))
         elif isinstance(value, random.SystemRandom):
-            self.add(Captured(path + "?", Unguarded("it captures a generator of random numbers of the system")))
+            self.add(Captured(path + "?", Unguarded("it captures a system random number generator")))
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
             self.generators.append(value)
         elif isinstance(value, (np.random.BitGenerator, np.random.SeedSequence)):
-            self.add(Captured(path + "?", Unguarded("it captures a source of random bits, whose state may change")))
+            self.add(Captured(path + "?", Unguarded("it captures a random bit generator, whose state may change")))
         for wrapper, keys in WRAPPERS.items():
             if isinstance(value, wrapper):
                 self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
@@ -547,7 +547,7 @@ class Walk:
         if isinstance(value, contextvars.ContextVar):
             self.add(Captured(path + ".get()", value_in_context(value), CALLED, value_in_context, value))
         elif isinstance(value, contextvars.Context):
-            self.add(Captured(path + "?", Unguarded("it captures a context of variables")))
+            self.add(Captured(path + "?", Unguarded("it captures a contextvars.Context")))
         elif isinstance(value, decimal.Context):
             self.add(Captured(path + "()", decimal_settings(value), CALLED, decimal_settings, value))
         elif isinstance(value, threading.local):
@@ -562,15 +562,15 @@ class Walk:
             self.add(Captured(path + ".manager.disable", manager.disable, ATTRIBUTE, manager, "disable"))
         elif isinstance(value, LOCKS):
             if "locked" in self.names:
-                self.add(Captured(path + "?", Unguarded("it asks whether a lock is held")))
+                self.add(Captured(path + "?", Unguarded("it reads whether a lock is held")))
         elif isinstance(value, weakref.finalize):
-            self.add(Captured(path + "?", Unguarded("it captures a finalizer, which may be called at any time")))
+            self.add(Captured(path + "?", Unguarded("it captures a finalizer, which may run at any time")))
         elif isinstance(value, weakref.ref):
             target = value()
             if isinstance(target, type):
                 self.add(Captured(path + "()", target))
             elif target is not None:
-                reason = Unguarded("it captures a weak reference, whose object may go at any time")
+                reason = Unguarded("it captures a weak reference, whose object may be freed at any time")
                 self.add(Captured(path + "()", reason))
         elif not isinstance(value, np.memmap) and _is_opaque(value, kind):
             reason = Unguarded(f"it captures a {kind.__qualname__}, whose content cannot be inspected")

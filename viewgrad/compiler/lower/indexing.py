@@ -71,7 +71,7 @@ def _index_add(of: LoweringContext, node: Node) -> bool:
     positions = _positions(of, node, window.sizes, pattern, _window_of(numbers, window))
     rounds = _rounds(positions)
     if len(rounds) > ROUNDS or is_single(target):
-        raise of.refused("adding to one position many times is not compiled")
+        raise of.refused("adding to the same element many times is not compiled")
     source = of.operand(value)
     memory = of.write_memory(target)
     given, labels = of.write_operand(source, target, value, positions.shape)

@@ -253,7 +253,7 @@ class ObjectReader:
             path = Path(value, False)
         if isinstance(value, types.ModuleType):
             if name not in vars(value) and not (is_library_module(value) and hasattr(value, name)):
-                raise self.out.refused(f"{value.__name__} has no {name} of its own")
+                raise self.out.refused(f"the attribute {name} of {value.__name__} is not supported")
             return self.object(getattr(value, name), path.to("attr", name), name)
         if isinstance(value, (np.dtype, str, bytes)) or library_name(value) is not None:
             try:
@@ -283,7 +283,7 @@ class ObjectReader:
         if name not in own and isinstance(member, staticmethod):
             return Static(member.__func__, path.to("attr", name))
         if name not in own and member is None:
-            raise self.out.refused(f"{kind.__name__} has no attribute {name} of its own")
+            raise self.out.refused(f"the attribute {name} of {kind.__name__} is not supported")
         try:
             return self.object(getattr(value, name), path.to("attr", name), name)
         except AttributeError as error:

@@ -55,7 +55,7 @@ def partial_derivative(name: str, number: int) -> PartialDerivative | None:
     """
     text = scalar_gradient(name, number)
     if text is None:
-        raise NotSupported(f"the derivative of {name} is not made of elementwise operators")
+        raise NotSupported(f"the derivative of {name} is not elementwise")
     return PartialDerivative(text) if text and text != "0.0" else None
 
 
@@ -103,7 +103,7 @@ class _Expression:
                 return self.of(expanded(node.func.id, node.args, DIFFERENTIABLE_FORMS[node.func.id]))
             if node.func.id in ROWS and node.func.id in OPERATORS:
                 return self.op(node.func.id, args)
-        raise NotSupported(f"the derivative {ast.unparse(node)} is not made of elementwise operators")
+        raise NotSupported(f"the derivative {ast.unparse(node)} is not elementwise")
 
     def compared(self, name: str, left: Any, right: Any) -> Any:
         if isinstance(left, Const) and isinstance(right, Const):

@@ -108,7 +108,7 @@ class Reader(StatementReader):
                 raise NotSupported(error.reason, self.out.line, self.out.file) from error
             raise
         except RecursionError as error:
-            raise NotSupported("it is nested too deeply", self.out.line, self.out.file) from error
+            raise NotSupported("the code is nested too deeply", self.out.line, self.out.file) from error
         self.out.buffer[:0] = self.out.start
         result = self._materialized(result)
         names = [leaf.name for leaf in leaves_of(result) if isinstance(leaf, Var)]
@@ -117,7 +117,7 @@ class Reader(StatementReader):
             if self.out.copying:
                 first, *others = [("views", site) for site in self.out.copying]
                 raise Reread(first, True, others)
-            raise NotSupported("an array that is in a list is written to", line, file)
+            raise NotSupported("writing to an array in a list is not supported", line, file)
         body, versions = rename_versions(self._with_flags(self.out.buffer), self.out.kinds, self.out.fresh)
         result = _renamed(result, versions)
         name = getattr(function, "__name__", "function")
@@ -135,11 +135,11 @@ class Reader(StatementReader):
         if isinstance(value, (ListValue, Ref)):
             return ListResult(arrays_of_list(self.out, value), kind_of_items(value))
         if isinstance(value, SeveralLists):
-            raise self.out.refused("its result is one of several lists")
+            raise self.out.refused("returning one of several lists is not supported")
         if isinstance(value, Cell):
             return self.out.temporary(value.element, "value")
         if isinstance(value, (FunctionValue, Maybe, CellOrNumber)) or value is CONFLICT:
-            raise self.out.refused("its result is a function or may be undefined")
+            raise self.out.refused("its result is a function or may be unassigned")
         if isinstance(value, Static):
             if not isinstance(value.value, PLAIN):
                 raise self.out.refused(f"its result is a {type(value.value).__name__}")

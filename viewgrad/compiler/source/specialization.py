@@ -173,7 +173,7 @@ def described(of: SourceSpecialization, name: str, executor: str) -> str:
 
 def _program_lines(program: Program) -> list[str]:
     names = [program.inputs[n].name for n in program.wanted]
-    lines = [f"  gradient of {', '.join(names)}" if names else "  no gradient is wanted"]
+    lines = [f"  gradient of {', '.join(names)}" if names else "  no gradient is needed"]
     if names:
         if program.notes:
             lines.append("  tape:")
@@ -184,5 +184,5 @@ def _program_lines(program: Program) -> list[str]:
         reports = program.bounded().reports
         lines += [f"  {name}: beyond the limit of {program.limit:.0f} bytes: {text}" for name, text in reports.items()]
     if program.exceeds_limit:
-        lines.append("  the tape needs more than its limit; there is no outermost loop to run in segments")
+        lines.append("  the tape exceeds its limit, but there is no outermost loop to run in segments")
     return lines

@@ -87,7 +87,7 @@ class TangentTier(SourceTier):
         array = value._array if isinstance(value, Tensor) else value
         kind = kind_of(array)
         if kind is None or kind.dtype != "d" or np.ndim(array) != primal.kind.ndim:
-            raise NotSupported("a tangent that is not like its argument is not supported")
+            raise NotSupported("a tangent with another shape or dtype than its argument is not supported")
         if isinstance(array, np.ndarray) and not array.ndim:
             kind = Num("d", boxed=True)
         name = f"{primal.name}_dot"

@@ -58,7 +58,7 @@ class _Writer:
         """Return the statements that replace a `try`."""
         body = self.block(stmt.body)
         if stmt.finalbody and _leaves([*stmt.body, *stmt.orelse, *[each for h in stmt.handlers for each in h.body]]):
-            raise NotImplementedError("`finally` behind a jump")
+            raise NotImplementedError("`finally` after `break`, `continue` or `return`")
         rest = [*self.block(stmt.orelse)]
         caught = [self.caught_by(stmt.handlers, each) for each in _raises(body)]
         if any(handler is not None for handler in caught):
@@ -108,10 +108,10 @@ class _Writer:
                 isinstance(node, ast.Name) and node.id == handler.name for each in handler.body
                 for node in ast.walk(each)
             ):
-                raise NotImplementedError("a handler that reads its error")
+                raise NotImplementedError("an `except` clause that uses the exception")
             if any(isinstance(node, ast.Raise) and node.exc is None for each in handler.body
                    for node in ast.walk(each)):
-                raise NotImplementedError("a handler that raises its error again")
+                raise NotImplementedError("an `except` clause that raises the exception again")
             compared = ast.Compare(ast.Name(flag, ast.Load()), [ast.Eq()], [ast.Constant(number)])
             other = [_at(ast.If(_at(compared, stmt), self.block(handler.body), other), handler.body[0])]
         return [start, *found, *other]

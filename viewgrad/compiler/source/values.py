@@ -350,7 +350,7 @@ def is_none(value: Any) -> bool:
     return isinstance(value, Static) and value.value is None
 
 
-CONFLICT: Final = Static("a variable of several kinds")
+CONFLICT: Final = Static("a variable with values of several types")
 NUMBERS: Final = (bool, int, float, complex)
 
 

@@ -32,17 +32,17 @@ def difference(
     """
     trees = leaves_of(program.source.result)
     if leaves is None or len(leaves) != len(trees):
-        return "its result has a different structure"
+        return "the result of the program has a different structure"
     by_name = dict(zip(program.results, outputs))
     named = [(tree.name, leaf) for leaf, tree in zip(leaves, trees) if isinstance(tree, Var)]
     scale = scale_of(arrays)
     is_single = computes_in_single(program)
     for name, leaf in named:
         if not is_close(_array_of(leaf), by_name[name], scale, is_single):
-            return "its program gave a different value from the function"
+            return "the program returned a different value from the function"
     for number, written in zip(program.mutated, outputs[len(program.results) :]):
         if not is_close(_array_of(values[number]), written, scale, is_single):
-            return "its program wrote other values to an argument"
+            return "the program wrote different values to an argument"
     if pullback is None or not program.wanted or program.mutated:
         return ""
     return _gradient_difference(program, named, values, outputs, pullback, scale)
@@ -58,7 +58,7 @@ def _gradient_difference(
         gradients = pullback(*[seeds.get(name) for name in program.results], *[None] * len(program.mutated))
     if not differentiable:
         if any(np.any(np.nan_to_num(np.asarray(each))) for each in gradients):
-            return "its program gave a gradient, and the function has none"
+            return "the program returned a gradient, but the function has none"
         return ""
     expected = eager_grad(
         list(differentiable.values()), [values[n] for n in program.wanted],
@@ -68,7 +68,7 @@ def _gradient_difference(
     noise = max(1.0, scale_of(outputs) / max(scale, 1e-300))
     for one, other in zip(expected, gradients):
         if not is_close(np.zeros(np.shape(other)) if one is None else one._array, other, noise, is_single):
-            return "its program gave a different gradient from the function"
+            return "the program returned a different gradient from the function"
     return ""
 
 

@@ -236,7 +236,9 @@ row(
 
 def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     if period is not None:
-        raise TypeError("interp of tensors does not support period=; wrap x, and repeat the first point at the end")
+        raise TypeError(
+            "interp of tensors does not support period=; wrap x into one period, and repeat the first point at the end"
+        )
     return np.interp(x, xp, fp, left, right)
 
 

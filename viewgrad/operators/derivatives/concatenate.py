@@ -59,7 +59,7 @@ row(
 
 def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Array:
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        raise ValueError(f"pad of tensors has the modes constant, edge, reflect, symmetric and wrap; not {mode!r}")
+        raise ValueError(f"pad of tensors supports the modes constant, edge, reflect, symmetric and wrap, not {mode!r}")
     if mode == "constant":
         return np.pad(array, pad_width, mode, constant_values=constant_values)
     return np.pad(array, pad_width, mode)

@@ -64,7 +64,7 @@ def detached_values(value: Any, what: str) -> Any:
         TypeError: if one of them has a history.
     """
     if carries_history(value):
-        raise TypeError(f"{what} makes an array of plain numbers, and a tensor would lose its history")
+        raise TypeError(f"{what} returns an array of plain numbers, which would lose the history of a tensor")
     return plain_values(value)
 
 

@@ -62,7 +62,7 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
     else:
         reshaped = views.reshape(self, sizes)
     if copy is False and not np.may_share_memory(reshaped._array, self._array):
-        raise ValueError("the elements have no view of this shape, and copy=False forbids a copy")
+        raise ValueError("a view of this shape is impossible, and copy=False forbids a copy")
     return reshaped.clone() if copy else reshaped
 
 
@@ -440,7 +440,7 @@ for _function in (np.save, np.savetxt, np.savez, np.savez_compressed):
 def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
     """Raise an error, because the memory is not exposed."""
     raise TypeError(
-        "the memory of a tensor belongs to the library; use detach().numpy().copy() for an array of your own"
+        "the memory of a tensor cannot be accessed directly; use detach().numpy().copy()"
     )
 
 

@@ -93,7 +93,7 @@ def signm(A: Any, **options: Any) -> Any:
         gap = np.abs(plain_values(found) - plain_values(last)).max()
         more -= bool(gap <= 1e-10 * np.abs(plain_values(found)).max())
         if not np.isfinite(gap):
-            raise lost("scipy.linalg.signm", "the matrix has an eigenvalue without a sign")
+            raise lost("scipy.linalg.signm", "the sign of an eigenvalue of the matrix is undefined")
     return found if found.dtype.kind == a.dtype.kind else found.astype(a.dtype)
 
 

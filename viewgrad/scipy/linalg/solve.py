@@ -82,7 +82,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
         ones = np.eye(a.shape[-1], dtype=a.dtype)
         triangle = (np.tril(a, -1) if lower else np.triu(a, 1)) + ones
     if trans not in (0, "N", 1, "T", 2, "C"):
-        raise ValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
+        raise ValueError(f"trans must be 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
     if trans not in (0, "N"):
         triangle = triangle.mT.conj() if trans in (2, "C") else triangle.mT
     return np.linalg.solve(triangle, b)
@@ -423,7 +423,7 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
     """Return the eigenvalues and eigenvectors of a matrix, with left eigenvectors first."""
     if options or (left and b is not None):
-        raise TypeError("eig of tensors only returns eigenvectors in the usual form, and left ones only without b")
+        raise TypeError("eig of tensors does not support homogeneous_eigvals, or left eigenvectors with b")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
     if not right and not left:
         values = np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))

@@ -201,7 +201,7 @@ def firwin(
     Source: A. V. Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", chapter 7.
     """
     if carries_history((width, fs)):
-        raise lost("scipy.signal.firwin", "gradients flow to cutoff and window")
+        raise lost("scipy.signal.firwin", "gradients flow only to cutoff and window")
     edges: Any = np.atleast_1d(floating(cutoff)) / (0.5 * (2.0 if fs is None else float(fs)))
     inner = plain_values(edges.detach())
     if np.any(inner <= 0) or np.any(inner >= 1) or np.any(np.diff(inner) <= 0):

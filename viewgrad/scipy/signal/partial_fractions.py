@@ -27,7 +27,7 @@ def _trimmed(coefficients: Any, end: str) -> Any:
 def _ordered(poles: Any, wanted: Any, name: str) -> Any:
     """Return poles in SciPy's order."""
     if len(np.unique(wanted)) < len(wanted):
-        raise lost(f"scipy.signal.{name}", "poles that coincide have no derivative")
+        raise lost(f"scipy.signal.{name}", "repeated poles have no derivative")
     distances, places = np.abs(plain_values(poles.detach()) - wanted[:, None]), []
     for row in distances:
         places.append(int(np.argmin(row)))

@@ -430,7 +430,7 @@ class SparseArray:
 
     def _require_compressed(self, name: str) -> None:
         if self.format == "coo":
-            raise AttributeError(f"coo_array has no {name}; use tocsr() of it")
+            raise AttributeError(f"coo_array has no {name}; convert it with tocsr()")
 
     def _intersected(self, other: Any) -> Any:
         if other.shape != self.shape:

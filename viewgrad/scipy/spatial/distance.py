@@ -120,7 +120,7 @@ def _of_two(name: str) -> Callable[..., Any]:
         if not carries_history((u, v, *args, w, options)):
             return found
         if w is not None:
-            raise lost(f"scipy.spatial.distance.{name}", "distances of tensors take no weights; multiply them in")
+            raise lost(f"scipy.spatial.distance.{name}", "weights are not supported; scale the vectors instead")
         return METRICS[name](float_copy(u), float_copy(v), *args, **options)
 
     distance.__name__ = distance.__qualname__ = name

@@ -228,7 +228,7 @@ class Slerp:
             raise lost("scipy.spatial.transform.Slerp", "no gradient flows to the times of the rotations")
         self.times = np.asarray(plain_values(as_argument(times)), float)
         if rotations.single or len(rotations) != self.times.size:
-            raise ValueError("`rotations` must be a stack of as many rotations as there are times.")
+            raise ValueError("`rotations` must be a sequence of as many rotations as there are times.")
         if (np.diff(self.times) <= 0).any():
             raise ValueError("Times must be in strictly increasing order.")
         self.rotations = rotations

@@ -27,7 +27,7 @@ def terms_of_mixture(name: str, *sizes: Any) -> Any:
     greatest = max(float(np.max(plain_values(size), initial=0.0)) for size in sizes)
     count = greatest + 10 * math.sqrt(greatest) + 20
     if not count < MOST_TERMS:
-        raise lost(name, "it is so far from central that its series has too many terms here")
+        raise lost(name, "its series needs too many terms at this noncentrality")
     return np.arange(int(count))
 
 

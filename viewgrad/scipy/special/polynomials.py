@@ -182,7 +182,7 @@ def lpmv(m: Any, v: Any, x: Any) -> Any:
 def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
     """Return the Legendre polynomial."""
     if diff_n:
-        raise lost("scipy.special.legendre_p", "take its derivatives by viewgrad instead of diff_n")
+        raise lost("scipy.special.legendre_p", "differentiate with viewgrad instead of diff_n")
     return polynomial("legendre", _one("legendre_p", n), numbers(z) * 1.0)[None]
 
 
@@ -209,7 +209,7 @@ def assoc_legendre_p_all(
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     """Return the spherical harmonic as a function of the polar angle and the azimuth."""
     if diff_n:
-        raise lost("scipy.special.sph_harm_y", "take its derivatives by viewgrad instead of diff_n")
+        raise lost("scipy.special.sph_harm_y", "differentiate with viewgrad instead of diff_n")
     degree, order = _one("sph_harm_y", n), _one("sph_harm_y", m)
     theta, phi = numbers(theta) * 1.0, numbers(phi) * 1.0
     lower, upper = (math.factorial(max(each, 0)) for each in (degree - order, degree + order))

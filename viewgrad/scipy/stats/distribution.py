@@ -210,7 +210,7 @@ class Distribution(NamedDistribution):
         if formula is None:
             if method == "sf":
                 return 1.0 - self._within("cdf", z, shapes)
-            raise lost(f"scipy.stats.{self.name}.{method}", "it has no formula here; pass detach() of the arguments")
+            raise lost(f"scipy.stats.{self.name}.{method}", "it has no derivative here; pass detach() of the arguments")
         if self._is_interior(z):
             return formula(z, *shapes)
         low, high = self._support(*shapes)
@@ -288,7 +288,7 @@ class Distribution(NamedDistribution):
             return self._plain("entropy", *args, **kwargs)
         valid, shapes, _, scale = self._valid(args, kwargs)
         if self._entropy is None and carries_history(shapes):
-            raise lost(f"scipy.stats.{self.name}.entropy", "it has no formula here; pass detach() of the parameters")
+            raise lost(f"scipy.stats.{self.name}.entropy", "it has no derivative here; pass detach() of the parameters")
         standard = self._plain("entropy", *shapes) if self._entropy is None else self._entropy(*shapes)
         return _in_common_shape(standard if self.discrete else standard + np.log(numbers(scale)), valid)
 
@@ -323,7 +323,7 @@ class Distribution(NamedDistribution):
         if self._moments is not None:
             return self._moments[place](*shapes)
         if carries_history(shapes):
-            raise lost(f"scipy.stats.{self.name}.{name}", "it has no formula here; pass detach() of the parameters")
+            raise lost(f"scipy.stats.{self.name}.{name}", "it has no derivative here; pass detach() of the parameters")
         return as_tensors(getattr(self.scipy, name)(*plain_values(shapes)))
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
@@ -340,7 +340,7 @@ class Distribution(NamedDistribution):
             raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass detach() of them")
         plain, width = plain_values(shapes), plain_values(scale)
         if not np.all(self._has_shapes_and_loc(plain, loc) & (width >= 0)):
-            raise ValueError(f"Domain error in arguments: they define no distribution {self.name}")
+            raise ValueError(f"Domain error in arguments: invalid parameters of the distribution {self.name}")
         still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(width)))
         drawn = self.scipy.rvs(*plain, still, size=size, random_state=random_state)
         return loc + scale * as_tensors(np.asarray(drawn))

@@ -49,7 +49,7 @@ def _student(t: Any, df: Any, nc: Any) -> Any:
     # After division by the sum of absolute values, the sum is differentiable where the product is 0.
     scaled = (u**n * np.exp(weights - plain_values(series)[..., None])).sum(-1)
     if np.any(plain_values(scaled) < CANCELLED):
-        raise lost("scipy.stats.nct", "the terms of its series cancel here, far on the other side of 0")
+        raise lost("scipy.stats.nct", "the terms of its series cancel at values far on the other side of 0")
     return np.log(scaled) + plain_values(series) - nc * nc / 2 + df / 2 * np.log(df) - (df + 1) / 2 * np.log(square)
 
 

@@ -97,7 +97,7 @@ def binned_statistic(x: Any, values: Any, statistic: Any = "mean", bins: Any = 1
     Gradients flow to the values only, since the bin of a point does not change under small perturbations.
     """
     if carries_history((bins, range)) or (carries_history(x) and range is None and np.ndim(plain_values(bins)) == 0):
-        raise lost("scipy.stats.binned_statistic", "the edges of the bins have no derivative; give range= or the edges")
+        raise lost("scipy.stats.binned_statistic", "the edges of the bins have no derivative; pass range= or the edges")
     plain = scipy.stats.binned_statistic(plain_values(floating(x).detach()), None, "count", bins, range)
     count = len(plain.bin_edges) - 1
     rows = np.atleast_2d(floating(values))

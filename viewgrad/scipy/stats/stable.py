@@ -50,7 +50,10 @@ def _integrand(z: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any, Any]:
         reach = DECAYED ** (1 / index)
         turns = np.abs(values[0]) * reach + np.abs(skew * np.tan(np.pi * index / 2)) * DECAYED
     if not (turns <= TURNS).all() or (index == 1).any():
-        raise lost("scipy.stats.levy_stable", "the value is too far out, or alpha too near to 1, for its integral here")
+        raise lost(
+            "scipy.stats.levy_stable",
+            "the integral is not accurate for a value this far from the centre or alpha this close to 1",
+        )
     nodes, weights = _rule()
     t = reach[..., None] * nodes
     power = np.exp(alpha[..., None] * np.log(t))

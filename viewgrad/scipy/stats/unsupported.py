@@ -24,7 +24,7 @@ class Unsupported(NamedDistribution):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
         if carries_history(args) or carries_history(kwargs):
-            raise lost(f"scipy.stats.{self.name}", "it has no formula here; pass detach() of the parameters")
+            raise lost(f"scipy.stats.{self.name}", "it has no derivative here; pass detach() of the parameters")
         return Frozen(self, args, kwargs)
 
 

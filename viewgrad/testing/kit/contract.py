@@ -207,7 +207,7 @@ def guarded(
             except Exception as error:
                 raise refuse(f"valid=... raises {type(error).__name__}: {error}") from error
             if not meant:
-                raise refuse("valid=... says that it is not meant for this call")
+                raise refuse("valid=... rejects this call")
         return function(*args, **kwargs)
 
     return checked

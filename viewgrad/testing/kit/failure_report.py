@@ -29,7 +29,7 @@ ONCE: Final = (
 SECOND: Final = "second derivatives"
 TRIES: Final = 25
 TRIES_OF_THREADS: Final = 3  # they run in turns, and so fail every time
-OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
+OFTEN: Final = "for _ in range({}):  # it fails only sometimes, perhaps if memory is reused"
 FILE: Final = "<program of a failure>"
 
 
@@ -164,8 +164,8 @@ def _hints(failure: Failure, script: Script, subject: OperatorUnderTest) -> list
     name = base_name(failure.property)
     if script.derived:
         return [
-            "You did not make this call. If the operator is not meant for it, raise in forward, or say valid=..., "
-            f'or switched_off={{"{name}": "why"}}.'
+            "You did not make this call. If the operator does not support it, raise an error in forward, or pass "
+            f'valid=..., or switched_off={{"{name}": "why"}}.'
         ]
     return [ONCE] if name == SECOND and subject.custom is not None else []
 

@@ -171,7 +171,7 @@ class Findings:
         """Note a failure at a call for which the operator is probably not intended."""
         what = f"it accepts other {others}, but its gradient is wrong for them"
         self.report.refuse(example.family)
-        advice = "If it is not meant for them, raise in forward, or check with valid=..."
+        advice = "If it does not support them, raise an error in forward, or pass valid=..."
         self.subject.note_once(f"{what}. {advice}", f"{example.label}: {failure.reason.split(':')[0]}")
 
     def _smallest_undefined(self) -> str | None:

@@ -413,7 +413,7 @@ def _rebound(function: Any, seen: dict[int, Any]) -> Any:
         return seen[id(function)]
     function = getattr(function, "__func__", function)
     if not isinstance(function, types.FunctionType):
-        raise Unavailable("it is not a function of Python's")
+        raise Unavailable("it is not a Python function")
     names: dict[str, Any] = {"__builtins__": __builtins__}
     code = function.__code__
     copy = types.FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)

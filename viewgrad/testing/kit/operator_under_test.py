@@ -362,7 +362,7 @@ def patience(seconds: float) -> Iterator[None]:
         if drops_exceptions(frame):
             signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN)
         else:
-            raise TookTooLong(f"it has not come back after {seconds:g} seconds of computing")
+            raise TookTooLong(f"it has not returned after {seconds:g} seconds of computing")
 
     def dropped(unraisable: sys.UnraisableHookArgs) -> None:
         if isinstance(unraisable.exc_value, TookTooLong):

@@ -463,8 +463,8 @@ class Check:
             self._with_complex_numbers(name)
         if unmeant:
             self.subject.note(
-                "it accepts complex numbers, but its gradients are wrong for them. If it is not meant for them, raise "
-                f"in forward; otherwise check with dtype_kinds='fc' ({unmeant[0].reason.split(':')[0]})"
+                "it accepts complex numbers, but its gradients are wrong for them. If it does not support them, raise "
+                f"an error in forward; otherwise check with dtype_kinds='fc' ({unmeant[0].reason.split(':')[0]})"
             )
 
     def _with_complex_numbers(self, name: str) -> None:

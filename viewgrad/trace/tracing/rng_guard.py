@@ -54,7 +54,7 @@ def _randbits(bits: int) -> Any:
 
 def _urandom(size: int) -> Any:
     """Return the system's random numbers, for `secrets` and `uuid` too."""
-    _refuse("drawing random bytes from the system, which gives other numbers each time,")
+    _refuse("drawing random bytes from the system, which differ in each run,")
     return PATCHES[2][2](size)
 
 

@@ -131,7 +131,7 @@ class Tracer:
         if self.unguarded is None and not isinstance(error, TraceError):
             self.unguarded = (
                 f"{what} raised {type(error).__name__} at {self.locations.line_of(location)}, which the program caught:"
-                " whether it is raised may depend on values, and a graph does not hold that"
+                " whether it is raised may depend on values, which a graph cannot represent"
             )
 
     def check_caught(self) -> None:
@@ -493,7 +493,7 @@ class Tracer:
     def reshaped(self, tensor: Tensor) -> None:
         """Handle a change of shape in place; a graph cannot change the shape of the caller's tensors."""
         if self._is_old(tensor):
-            self.refuse("giving a tensor from outside another shape in place")
+            self.refuse("changing the shape of a tensor from outside the function in place")
 
     def queried(self, tensor: Tensor, what: str) -> None:
         """Raise for a query that a graph cannot answer, such as the gradient of a tensor.

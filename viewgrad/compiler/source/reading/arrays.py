@@ -34,7 +34,7 @@ def converted(out: Emitter, expr: Any, dtype: Any) -> Any:
         return Call("copy", (as_variable(out, expr),), (), expr.kind)
     if (np.can_cast(old, char, "same_kind") and char != "?") or (old in "df" and char == "l"):
         return Call("astype", (as_variable(out, expr),), dtype_option(char), Arr(char, expr.kind.ndim))
-    raise out.refused(f"a conversion of {np.dtype(old)} to {np.dtype(char)} is not supported")
+    raise out.refused(f"converting {np.dtype(old)} to {np.dtype(char)} is not supported")
 
 
 def dtype_named(out: Emitter, value: Any) -> str:
@@ -162,7 +162,7 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
         char = dtype_named(out, dtype) if dtype is not None and not (
             isinstance(dtype, Static) and dtype.value is None) else values[0].kind.dtype if values else "d"
         if values and (values[0].kind.dtype in "dD") > (char in "dDfF"):
-            raise out.refused("full of another dtype is not supported")
+            raise out.refused("full() with a value of another dtype is not supported")
         values = [value if isinstance(value, (Const, Var)) else out.temporary(value) for value in values]
         if not exprs:
             start = np.dtype(char).type(1 if name == "ones" else 0).item()
@@ -202,7 +202,7 @@ def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any])
     if isinstance(value, TupleValue):
         return assembled(out, value, dtype)
     if isinstance(value, Static) and isinstance(value.value, (list, tuple)):
-        raise out.refused("an array of known numbers is not supported")
+        raise out.refused("an array of constant numbers is not supported")
     expr = as_expr(value)
     if expr is not None and is_number(expr) and not expr.kind.boxed and "copy" not in keywords:
         char = None if dtype is None or is_none(dtype) else dtype_named(out, dtype)
@@ -251,7 +251,7 @@ def assembled(out: Emitter, value: TupleValue, dtype: Any) -> Any:
     try:
         char = str(np.result_type(*[np.dtype(kind.dtype) for kind in kinds]).char)
     except TypeError:
-        raise out.refused("an array of several kinds is not supported") from None
+        raise out.refused("an array of items of several types is not supported") from None
     if dtype is not None and not (isinstance(dtype, Static) and dtype.value is None):
         if not np.can_cast(char, dtype_named(out, dtype), "safe"):
             raise out.refused("an array of another dtype is not supported")
@@ -295,7 +295,7 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         sizes = rest[0] if isinstance(rest[0], tuple) else (rest[0],)
         kind = Arr(base.kind.dtype, len(sizes))
         if not sizes:
-            raise out.refused("a 0-d array is made")
+            raise out.refused("creating a 0-d array here is not supported")
         return Call(name, (base, sizes), (), kind, is_view=True)
     try:
         result = getattr(np, name)(*samples, **dict(options))
@@ -454,8 +454,8 @@ def _result_kind(out: Emitter, name: str, result: Any, samples: list[Any]) -> Ki
     arrays = [each for item in samples for each in (item if isinstance(item, tuple) else (item,))
               if isinstance(each, np.ndarray)]
     if isinstance(result, np.ndarray) and any(np.may_share_memory(result, each) for each in arrays):
-        raise out.refused(f"{name}, which may give a view, is not supported")
+        raise out.refused(f"{name}, which may return a view, is not supported")
     kind = kind_of(result)
     if kind is None or kind.dtype not in DTYPES:
-        raise out.refused(f"{name} of these kinds is not supported")
+        raise out.refused(f"{name} of these types is not supported")
     return kind

@@ -132,7 +132,7 @@ class ExpressionReader(NameReader):
             if isinstance(node, ast.Starred):
                 each = items_in(each)
             elif isinstance(each, IteratorValue):
-                raise self.out.refused("an iterator is kept", node)
+                raise self.out.refused("storing an iterator is not supported", node)
             if not isinstance(node, ast.Starred):
                 found.append(each)
             elif isinstance(each, TupleValue):
@@ -353,7 +353,7 @@ class ExpressionReader(NameReader):
         if tested is not None:
             variable, is_wanted = tested
             if variable.name in self.out.inputs or variable.name in self.out.single:
-                raise self.out.refused("an argument or None is compared with None", node)
+                raise self.out.refused("comparing an argument that may be None with None is not supported", node)
             self.maybe.add(variable.name)
             return flag_of(variable.name) if is_wanted else negated(flag_of(variable.name))
         left, *rest = self.values(scope, [node.left, *node.comparators])
@@ -416,7 +416,7 @@ class ExpressionReader(NameReader):
             after.append(scope.env)
         scope.env, scope.present = joined_scopes(*after), present
         if any(isinstance(value, Cell) for value in values):
-            raise self.out.refused("a choice of 0-d arrays is not supported", node)
+            raise self.out.refused("a conditional expression with 0-d arrays is not supported", node)
         exprs = [as_expr(value) for value in values]
         if not any(blocks) and not any(expr is None for expr in exprs):
             kind = joined(exprs[0].kind, exprs[1].kind)
@@ -448,10 +448,11 @@ class ExpressionReader(NameReader):
                 return Ref(then.heap, number, joined_item_kinds(self.out, then.of, other.of))
         exprs = [as_expr(side) for side in (then, other)]
         if any(expr is None for expr in exprs):
-            raise self.out.refused(f"a choice of {kind_name(then)} or {kind_name(other)} is not supported", node)
+            raise self.out.refused(
+                f"a choice of {kind_name(then)} or {kind_name(other)} is not supported", node)
         kind = joined(exprs[0].kind, exprs[1].kind)
         if kind is None:
-            raise self.out.refused("a choice of two kinds is not supported", node)
+            raise self.out.refused("a conditional expression with values of two types is not supported", node)
         name = self.out.fresh("choice")
         self.out.kinds[name] = kind
         self.out.variables.add(name)
@@ -501,7 +502,7 @@ class ExpressionReader(NameReader):
                 scope.present = frozenset()
                 return body
             entry = merged
-        raise self.out.refused("the kinds of its variables do not settle")
+        raise self.out.refused("the types of its variables cannot be determined")
 
     def fixed(self, expr: Any) -> Any:
         """Return a loop bound as an expression that the loop does not change."""
@@ -516,7 +517,7 @@ class ExpressionReader(NameReader):
         """Return the truth value of a value: a bool if it is known, else an expression."""
         if isinstance(value, Static):
             if not is_plain(value.value) and not _is_true_by_default(type(value.value)):
-                raise self.out.refused(f"the truth of {kind_name(value)} is not supported", node)
+                raise self.out.refused(f"the truth value of {kind_name(value)} is not supported", node)
             return bool(value.value)
         if isinstance(value, TupleValue):
             return bool(value.items)
@@ -526,7 +527,7 @@ class ExpressionReader(NameReader):
             return Op("not_equal", (count_of(self.out, value), Const(0, INT)), BOOL)
         expr = as_expr(value)
         if expr is None or not is_number(expr):
-            raise self.out.refused(f"the truth of {kind_name(value)} is not supported", node)
+            raise self.out.refused(f"the truth value of {kind_name(value)} is not supported", node)
         if isinstance(expr, Const):
             return bool(expr.value)
         expr = self.out.lifted(expr)

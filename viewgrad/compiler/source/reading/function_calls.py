@@ -111,7 +111,7 @@ class CallReader(SelectionReader):
             if isinstance(arg, ast.Starred):
                 inner = items_in(self.value(scope, arg.value))
                 if not isinstance(inner, TupleValue):
-                    raise self.out.refused("starred arguments whose number is not constant are not supported", node)
+                    raise self.out.refused("starred arguments of unknown number are not supported", node)
                 args += inner.items
             else:
                 args.append(self.argument(scope, arg))
@@ -130,7 +130,7 @@ class CallReader(SelectionReader):
         names = list(keywords)
         base, *values = self.settled([base, *args, *keywords.values()], [start, *marks])
         if name is None and function is not None and any(isinstance(each, IteratorValue) for each in values):
-            raise self.out.refused("an iterator is passed to a function", node)
+            raise self.out.refused("passing an iterator to a function is not supported", node)
         values = list(map(items_in, values))
         args, keywords = values[: len(args)], dict(zip(names, values[len(args) :]))
         if function is None:
@@ -264,7 +264,7 @@ class CallReader(SelectionReader):
         if name.startswith("numpy."):
             args = [array_of_list(self.out, arg) if isinstance(arg, (ListValue, Ref)) else arg for arg in args]
         if any(isinstance(arg, FunctionValue) for arg in args):
-            raise self.out.refused(f"a function is passed to {name.rpartition('.')[2]}", node)
+            raise self.out.refused(f"passing a function to {name.rpartition('.')[2]} is not supported", node)
         return library(self.out, name, args, keywords)
 
     def made_by_hash(self, name: str, args: list[Any], site: Any, node: ast.Call) -> RecordValue | None:
@@ -297,7 +297,7 @@ class CallReader(SelectionReader):
                 return TupleValue(tuple(map(self.held, given.values())), value)
         if is_plain_class(value):
             return self.instance(value, site, args, keywords)
-        raise self.out.refused(f"an instance of {value.__name__} is made", node)
+        raise self.out.refused(f"creating an instance of {value.__name__} is not supported", node)
 
     def deque(self, scope: Scope, args: list[Any], node: ast.Call) -> Any:
         """Read a `collections.deque` without a bound, as a list."""
@@ -323,7 +323,7 @@ class CallReader(SelectionReader):
                 elif factory is dict:
                     found[name] = self.record({}, dict, (*site, name))
                 else:
-                    raise self.out.refused(f"{name} of a {cls.__name__} is left out")
+                    raise self.out.refused(f"omitting {name} of a {cls.__name__} is not supported")
         return found
 
     def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> RecordValue:
@@ -387,13 +387,13 @@ class CallReader(SelectionReader):
         kind = self.value(scope, node.args[1])
         classes = kind.items if isinstance(kind, TupleValue) else (kind,)
         if not all(isinstance(each, Static) and isinstance(each.value, type) for each in classes):
-            raise self.out.refused("isinstance of a class that is not constant is not supported", node)
+            raise self.out.refused("isinstance() with a class that is not constant is not supported", node)
         given = tuple([each.value for each in classes])
         if isinstance(value, Static):
             return Static(isinstance(value.value, given))
         if isinstance(value, (TupleValue, RecordValue)):
             return Static(issubclass(value.cls, given))
-        raise self.out.refused("isinstance of a number or an array is not supported", node)
+        raise self.out.refused("isinstance() of a number or an array is not supported", node)
 
     def call_python(
         self, function: Any, path: Path, args: Sequence[Any], keywords: dict[str, Any], names: bool = False,
@@ -484,7 +484,7 @@ class CallReader(SelectionReader):
                 scope.stores[name] += 1
                 if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
                     if is_updated(node, name):
-                        raise self.out.refused("a 0-d array is written to", node)
+                        raise self.out.refused("writing to a 0-d array here is not supported", node)
                     value = unboxed(value)
                 self.bind(scope, name, value)
             else:
@@ -519,7 +519,7 @@ class CallReader(SelectionReader):
         if spec.kwarg is not None:
             given[spec.kwarg.arg] = RecordValue(rest)
         elif rest:
-            raise self.out.refused(f"it takes no argument {next(iter(rest))}")
+            raise self.out.refused(f"unexpected argument {next(iter(rest))}")
         for name, value in zip(positional[len(positional) - len(defaults) :], defaults):
             given.setdefault(name, value)
         for name, value in kw_defaults.items():
@@ -552,11 +552,11 @@ class CallReader(SelectionReader):
         self.block(scope, body)
         result = scope.env.get("_result", Static(None))
         if isinstance(result, OrNone):
-            raise self.out.refused("it returns None or a value", node)
+            raise self.out.refused("returning None in some branches and a value in others is not supported", node)
         if isinstance(result, Maybe):
             result = result.value
         if result is CONFLICT:
-            raise self.out.refused("it returns values of several kinds", node)
+            raise self.out.refused("it returns values of several types", node)
         return result
 
     def error_of(self, scope: Scope, node: ast.Name) -> Any:

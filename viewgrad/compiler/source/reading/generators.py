@@ -45,7 +45,7 @@ def loop_over_generator(node: ast.FunctionDef, loop: ast.For, prefix: str) -> li
     others = (ast.Return, ast.YieldFrom, ast.Await, ast.Try, ast.With, ast.Lambda, ast.FunctionDef, ast.ListComp,
               ast.GeneratorExp, ast.Nonlocal, ast.Global, ast.NamedExpr)
     if any(isinstance(each, others) for each in own) or len(yields) > MOST or len(taken) < len(yields):
-        raise NotImplementedError("a generator that does not simply yield")
+        raise NotImplementedError("this form of generator")
     body = [each for each in eliminate_jumps(copy.deepcopy(node.body), "_ended") if not _is_of_return(each)]
     names = {name: prefix + name for name in (*stores_of(body), *given)}
     body = [_Renamed(names).visit(each) for each in body]
@@ -60,7 +60,7 @@ def loop_over_generator(node: ast.FunctionDef, loop: ast.For, prefix: str) -> li
         at_end = isinstance(last, LOOPS) and isinstance(last.body[-1], ast.Expr) and isinstance(
             last.body[-1].value, ast.Yield)
         if not is_simple or yielding != [last] or not at_end or len(yields) > 1:
-            raise NotImplementedError("a jump out of a loop over a generator")
+            raise NotImplementedError("`break` or `return` in a loop over a generator")
         setattr(last, STOP, stop)
     start: list[ast.stmt] = [
         ast.copy_location(ast.Assign([ast.Name(prefix + name, ast.Store())], value), loop)

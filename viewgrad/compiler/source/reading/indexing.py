@@ -182,7 +182,7 @@ def _item_of_tuple(out: Emitter, base: TupleValue, items: Sequence[Any], node: A
         try:
             return base.items[items[0].value]
         except IndexError:
-            raise out.refused("an index out of range", node) from None
+            raise out.refused("a constant index that is out of range is not supported", node) from None
     if len(items) == 1 and isinstance(items[0], Slice):
         parts = [items[0].low, items[0].high, items[0].step]
         if all(part is None or isinstance(part, Const) for part in parts):

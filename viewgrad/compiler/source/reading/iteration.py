@@ -94,10 +94,10 @@ def sequence_of(out: Emitter, value: Any) -> Any:
         return TupleValue(tuple([Static(key) for key in value.fields]))
     if isinstance(value, Static) and isinstance(value.value, (tuple, list, str, range)):
         if len(value.value) > 64:
-            raise out.refused("a loop over many known values is not supported")
+            raise out.refused("a loop over more than 64 constant values is not supported")
         return TupleValue(tuple([Static(each) for each in value.value]))
     if is_hashed(value) and value.cls is HashedSet:
-        raise out.refused("the order of a set is not known")
+        raise out.refused("iterating over a set, whose order is unknown, is not supported")
     if is_hashed(value):
         return _over_dict(out, value.fields["keys"], None)
     if isinstance(value, DictItems):
@@ -201,4 +201,4 @@ def reversed_sequence(out: Emitter, part: Any) -> Any:
         one = Const(1, INT)
         return Iteration(Op("sub", (part.high, one), INT), Const(-1, INT), -1, part.item, part.count, lists=part.lists,
                          checks=part.checks)
-    raise out.refused("reversed of this is not supported")
+    raise out.refused("reversed() of this object is not supported")

@@ -49,7 +49,7 @@ def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
     """Return an elementwise function of known numbers."""
     function = getattr(np, short, None)
     if function is None or keywords or not all(is_plain(arg.value) for arg in args):
-        raise out.refused(f"{short} of known numbers is not supported")
+        raise out.refused(f"{short} of constant numbers is not supported")
     with np.errstate(all="ignore"):
         try:
             return Static(function(*[arg.value for arg in args]))
@@ -70,12 +70,12 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     decimals = rest.pop("decimals", Static(0))
     is_known = isinstance(decimals, Static) and type(decimals.value) is int and decimals.value >= 0
     if rest or len(args) > 2 or not is_known:
-        raise out.refused("round to decimals that are not constant is not supported")
+        raise out.refused("round() to a number of decimals that is not constant is not supported")
     if decimals.value == 0:
         return elementwise(out, "rint", args[:1], {})
     expr = as_expr(args[0])
     if expr is None or expr.kind.dtype != "d":
-        raise out.refused("round of something other than floats is not supported")
+        raise out.refused("round() of other values than floats is not supported")
     power = Static(10.0**decimals.value)
     return arithmetic(out, "div", elementwise(out, "rint", [arithmetic(out, "mul", args[0], power)], {}), power)
 

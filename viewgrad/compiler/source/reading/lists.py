@@ -66,7 +66,7 @@ def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
         return ListOf(kind, sites)
     found = joined(one, other) if isinstance(one, Num) and isinstance(other, Num) else None
     if found is None:
-        raise out.refused("a list with items of several kinds is not supported")
+        raise out.refused("a list with items of several types is not supported")
     return found
 
 
@@ -362,7 +362,7 @@ def set_item(out: Emitter, lst: ListValue | Ref, index: Any, value: Any) -> None
 def _refuse_moves(out: Emitter, lst: ListValue | Ref) -> None:
     """Refuse to replace or remove arrays that are written to, since names may still refer to them."""
     if isinstance(lst, ListValue) and lst.has_views:
-        raise out.refused("an array that is in a list is written to, and replaced or removed")
+        raise out.refused("writing to an array in a list from which arrays are removed or replaced is not supported")
 
 
 def popped(out: Emitter, lst: ListValue | Ref) -> Any:

@@ -52,7 +52,7 @@ def method(out: Emitter, base: Any, name: str, args: list[Any], keywords: dict[s
     if name == "conjugate":
         name = "conj"
     if name in ("item", "tolist", "numpy", "detach", "backward", "requires_grad_"):
-        raise out.refused(f"method {name} ends the history of a value")
+        raise out.refused(f"method {name} detaches a value")
     if name in VIEWS or name in PURE or name in ROWS or name in ("round",):
         return library(out, f"numpy.{name}", [expr, *args], keywords)
     raise out.refused(f"method {name} of an array is not supported")

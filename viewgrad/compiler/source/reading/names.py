@@ -56,7 +56,7 @@ class NameReader(ObjectReader):
         if name in scope.env:
             found = scope.env[name]
             if found is CONFLICT:
-                raise self.out.refused(f"{name} is of several kinds", node)
+                raise self.out.refused(f"{name} has values of several types", node)
             for each in leaves_of(found) if isinstance(found, (TupleValue, RecordValue)) else (found,):
                 if isinstance(each, SeveralLists):
                     raise self.on_one_heap(each, node)
@@ -76,7 +76,7 @@ class NameReader(ObjectReader):
         """Return the error which says that 0-d arrays are used as numbers."""
         first, *others = [("number", site) for site in sorted(found.sites, key=str)]
         if any(site in self.known_sites for site in (first, *others)):
-            return self.out.refused("a name refers to a number or to a 0-d array", node)
+            return self.out.refused("a name that refers to a number or to a 0-d array is not supported", node)
         return Reread(first, True, others)
 
     def on_one_heap(self, found: SeveralLists, node: Any) -> Exception:
@@ -91,7 +91,7 @@ class NameReader(ObjectReader):
         for each in lists:
             if isinstance(each, RecordValue) and each.cls is dict:  # a dict with known keys, or one with computed keys
                 if each.site is None or not all(map(is_key, each.fields)):
-                    return self.out.refused("a name refers to several dicts", node)
+                    return self.out.refused("a name that refers to one of several dicts is not supported", node)
                 return Reread(("hashed", each.site), True)
         sites = frozenset([each.site for each in lists if not isinstance(each, Ref)])
         if sites:
@@ -102,7 +102,7 @@ class NameReader(ObjectReader):
             kind = joined_item_kinds(self.out, kind, each.of.kind)
         wrong = [each.of.sites for each in lists if each.of.kind != kind]
         return reread(frozenset().union(*wrong), kind) if wrong else self.out.refused(
-            "a name refers to several lists", node)
+            "a name that refers to one of several lists is not supported", node)
 
     def _require_variable(self, scope: Scope, name: str, value: Any, node: ast.Name) -> None:
         """Make sure that a name that need not be bound has a variable, whose flag says whether it is.
@@ -174,7 +174,7 @@ class NameReader(ObjectReader):
             unset(self.out, scope.prefix + name, value)
         if isinstance(value, Var) and isinstance(value.kind, Num) and value.kind.boxed:
             if any(is_updated(stmt, name) for stmt in scope.body):
-                raise self.out.refused("a 0-d array is written to")
+                raise self.out.refused("writing to a 0-d array here is not supported")
             value = unboxed(value)
         if isinstance(value, (TupleValue, RecordValue)):
             value = self.apart(scope.prefix + name, value)
@@ -217,16 +217,17 @@ class NameReader(ObjectReader):
             Reread: if it is not known yet that its fields are assigned.
         """
         if owner.cls is not dict and owner.cls.__setattr__ is not object.__setattr__:
-            raise self.out.refused(f"attributes of a {owner.cls.__name__} are not plain")
+            raise self.out.refused(f"{owner.cls.__name__} defines __setattr__")
         if not owner.prefix:
             if owner.site is None:
-                raise self.out.refused("an item or attribute of an argument or of a captured object is assigned")
+                raise self.out.refused(
+                    "assigning to an argument or captured object is not supported")
             raise Reread(owner.site, {})
         name = f"{owner.prefix}_{identifier(str(key))}"
         known = owner.fields.get(key)
         if key not in owner.fields or (is_none(known) and not is_none(value) and self.unsure == owner.level):
             if self.unsure != owner.level:
-                raise self.out.refused(f"{key} is assigned first in a loop or a branch")
+                raise self.out.refused(f"{key} is first assigned in a loop or branch")
             kind = self.known_sites[owner.site].get(key)
             expr = as_expr(value)
             if kind is not None and kind.dtype == "d" and expr is not None and expr.kind.dtype == "l":
@@ -236,14 +237,15 @@ class NameReader(ObjectReader):
             return
         before, expr = owner.fields[key], as_expr(value)
         if expr is None or not isinstance(before, Var):
-            raise self.out.refused(f"{kind_name(value)} is assigned to {key}, which was {kind_name(before)}")
+            raise self.out.refused(
+                f"{key} changes from {kind_name(before)} to {kind_name(value)}, which is not supported")
         kind = joined(before.kind, expr.kind)
         if kind is None:
-            raise self.out.refused(f"{key} is of several kinds")
+            raise self.out.refused(f"{key} has values of several types")
         if kind != before.kind:
             raise Reread(owner.site, {**self.known_sites[owner.site], key: kind})
         if self.out.let(before.name, expr).name != before.name:
-            raise self.out.refused(f"{key} is of several kinds")
+            raise self.out.refused(f"{key} has values of several types")
 
     def bound(self, name: str, value: Any, once: bool) -> Any:
         """Bind a value to a variable, and return the variable."""
@@ -268,7 +270,7 @@ class NameReader(ObjectReader):
         if isinstance(value, Var) and once and self._is_fixed(value):
             return value
         if is_number(value) and value.kind.boxed:
-            raise self.out.refused("a 0-d array is bound to another name")
+            raise self.out.refused("assigning a 0-d array to another name is not supported")
         if self.unsure and value.kind == INT and grows(name, value):
             for each in {node.name for node in nodes(value) if isinstance(node, Var) and is_number(node)}:
                 size = Op("abs", (Var(each, INT),), INT)
@@ -281,7 +283,7 @@ class NameReader(ObjectReader):
     def _refuse_iterator(self, value: Any) -> None:
         """Refuse to keep an iterator, which would be exhausted when it is used again."""
         if isinstance(value, IteratorValue):
-            raise self.out.refused("an iterator is kept")
+            raise self.out.refused("storing an iterator is not supported")
 
     def _is_fixed(self, value: Var) -> bool:
         """Return whether a variable is bound once in all."""

@@ -45,7 +45,7 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
         for one, other in (values, values[::-1]) if len(values) == 2 else ():
             if isinstance(one, TupleValue) and isinstance(other, Static) and isinstance(other.value, int):
                 if len(one.items) * other.value > 64:
-                    raise out.refused("a long list is made")
+                    raise out.refused("repeating a list to more than 64 items is not supported")
                 return TupleValue(one.items * other.value, one.cls)
     exprs = [as_expr(value) for value in values]
     if any(expr is None for expr in exprs):
@@ -105,7 +105,7 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
         elif any(isinstance(each, Static) and as_expr(each) is None for each in (left, right)):
             same = False
         else:
-            raise out.refused("`is` of values is not supported")
+            raise out.refused("`is` between computed values is not supported")
         return Static(same is isinstance(node, ast.Is))
     name = names[type(node)]
     if isinstance(left, TupleValue) and isinstance(right, TupleValue) and name in ("equal", "not_equal"):
@@ -116,7 +116,7 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
         if isinstance(left, Static) and isinstance(right, Static):
             return arithmetic(out, name, left, right)
         if name in ("equal", "not_equal") and not isinstance(left, TupleValue) and not isinstance(right, TupleValue):
-            raise out.refused("a number or an array is compared with something else")
+            raise out.refused("comparing a number or an array with another object is not supported")
     return arithmetic(out, name, left, right)
 
 
@@ -148,7 +148,7 @@ def _ordered_items(out: Emitter, name: str, left: TupleValue, right: TupleValue)
     if len(exprs[0]) != len(exprs[1]) or not exprs[0] or any(
         expr is None or not is_number(expr) for side in exprs for expr in side
     ):
-        raise out.refused("an order of tuples that are not made of as many numbers is not supported")
+        raise out.refused("comparing tuples of different lengths, or of other values than numbers, is not supported")
     pairs = [[expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in pair] for pair in zip(*exprs)]
     found = operation(out, name, pairs[-1])
     for pair in reversed(pairs[:-1]):

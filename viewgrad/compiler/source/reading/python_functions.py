@@ -172,7 +172,7 @@ def _number_of(out: Emitter, name: str, value: Any) -> Any:
             return Op("as_integer", (Op("finite", (expr, Const(0.0, Num("d", weak=True))), expr.kind),), INT)
     elif dtype in "?lf" and name == "float":
         return Op("as_float", (expr,), Num("d", weak=True))
-    raise out.refused(f"{name}() ends the history of a value")
+    raise out.refused(f"{name}() detaches a value")
 
 
 def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
@@ -187,7 +187,7 @@ def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
     for number, expr in enumerate(exprs[1:]):
         kind = joined(best.kind, expr.kind)
         if kind is None:
-            raise out.refused(f"{name} of several kinds is not supported")
+            raise out.refused(f"{name} of values of several types is not supported")
         test = operation(out, "greater" if name == "max" else "less", [expr, best])
         best = Lazy("if", (test, expr, best), kind)
         if number < len(exprs) - 2:

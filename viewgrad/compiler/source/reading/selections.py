@@ -94,7 +94,7 @@ class SelectionReader(ComprehensionReader):
         if not isinstance(items, TupleValue):
             return self.call_own(by_key[0], [items, key])
         if not items.items:
-            raise self.out.refused("an extremum of nothing is not supported")
+            raise self.out.refused("the extremum of an empty sequence is not supported")
         pairs = [TupleValue((each, self.held(self.called(scope, key, [each], {}, node)))) for each in map(
             self.held, items.items)]
         return functools.reduce(lambda one, other: self.call_own(by_key[2], [one, other]), pairs).items[0]
@@ -113,7 +113,7 @@ class SelectionReader(ComprehensionReader):
             return self.call_own(FOLDS[name][len(start)], [function, items, *start])
         values = [*start, *items.items]
         if not values:
-            raise self.out.refused(f"{name} of nothing is not supported", node)
+            raise self.out.refused(f"{name} of an empty sequence is not supported", node)
         found = [self.held(values[0])]
         for each in values[1:]:
             found.append(self.held(self.called(scope, function, [found[-1], each], {}, node)))

@@ -133,7 +133,7 @@ class StatementReader(CallReader):
         """Read `+=` of a list."""
         if isinstance(items, TupleValue):
             if items.site is None:
-                raise self.out.refused("a list is extended", stmt)
+                raise self.out.refused("extending this list is not supported", stmt)
             kind = None
             if isinstance(more, (ListValue, Ref)):
                 kind = kind_of_items(more)
@@ -141,7 +141,7 @@ class StatementReader(CallReader):
                 for each in more.items:
                     kind = joined_item_kinds(self.out, kind, item_kind(self.out, each))
             else:
-                raise self.out.refused("a list is extended", stmt)
+                raise self.out.refused("extending this list is not supported", stmt)
             raise Reread(items.site, kind)
         self.call_own(python_code.extend, [items, more])
 
@@ -155,7 +155,7 @@ class StatementReader(CallReader):
             if self.updated_array(scope, items, index, name, stmt):
                 return
             if items.site is None:
-                raise self.out.refused("an item of a list is updated", stmt)
+                raise self.out.refused("updating an item of this list is not supported", stmt)
             raise Reread(items.site, None if not items.items else item_kind(self.out, items.items[0]))
         if isinstance(items, ListValue) and isinstance(items.kind, Row):
             if not items.has_views:
@@ -170,7 +170,7 @@ class StatementReader(CallReader):
     def updated_item(self, scope: Scope, before: Any, name: str | None, stmt: ast.AugAssign) -> Any:
         """Return the new value of an item by an augmented assignment; None if that extends a list in place."""
         if isinstance(getattr(as_expr(before), "kind", None), Arr):
-            raise self.out.refused("an array that is in a list is written to", stmt)
+            raise self.out.refused("writing to an array in a list is not supported", stmt)
         value = self.value(scope, stmt.value)
         if isinstance(before, Ref) and name == "add":
             self.extend(before, value, stmt)
@@ -311,13 +311,13 @@ class StatementReader(CallReader):
             (before,) = self.settled([before], [mark])
             current = as_expr(before)
             if current is None:
-                raise self.out.refused(f"{kind_name(before)} in place is not supported", stmt)
+                raise self.out.refused(f"an in-place operator on {kind_name(before)} is not supported", stmt)
             if isinstance(current.kind, Arr):
                 index = (FULL,) * current.kind.ndim
                 self.update(current, index, name, value, stmt)
                 return
             if current.kind.boxed:
-                raise self.out.refused("a 0-d array is written to", stmt)
+                raise self.out.refused("writing to a 0-d array here is not supported", stmt)
             self.bind(scope, target.id, arithmetic(self.out, name, before, value) if name is not None
                       else self.matmul(before, value))
             return
@@ -339,7 +339,7 @@ class StatementReader(CallReader):
             writes = any(isinstance(later, Set) for later in statements(self.out.buffer[mark:]))
             if writes or changed & {each.name for each in nodes(get(base, index)) if isinstance(each, Var)}:
                 raise self.out.refused(
-                    "a value in place whose computation changes arrays or indices is not supported", stmt)
+                    "an in-place operator whose operand writes to arrays or changes the index is not supported", stmt)
             self.update(base, index, name, value, stmt)
             return
         self.update_field(scope, target, name, stmt)
@@ -427,7 +427,7 @@ class StatementReader(CallReader):
             self.paths.append(own)
             local = {*scope.stores, *scope.env, *scope.cells}
             if own.__closure__ or own.__globals__ is not scope.variables or scope.outer or local & free_names(node):
-                raise self.out.refused("a generator function from elsewhere is not supported", stmt)
+                raise self.out.refused("a generator function of another module is not supported", stmt)
         if not is_generator(node):
             return None
         try:
@@ -517,12 +517,12 @@ class StatementReader(CallReader):
         for each in statements(block):
             if isinstance(each, Set) and (each.base.name in names if expr is None else not each.safe
                                           and each.base.kind.dtype == expr.kind.dtype):
-                raise self.out.refused("a loop writes to what it iterates over", node)
+                raise self.out.refused("a loop that writes to the array it iterates over is not supported", node)
 
     def over_values(self, scope: Scope, stmt: ast.For, items: Sequence[Any]) -> None:
         """Read a loop over known values, unrolled."""
         if len(items) > UNROLLED:
-            raise self.out.refused(f"a loop over {len(items)} known values is not supported", stmt)
+            raise self.out.refused(f"a loop over {len(items)} constant values is not supported", stmt)
         stop = stop_of(stmt)
         if stop is not None:
             rest: list[ast.stmt] = []
@@ -575,6 +575,6 @@ class StatementReader(CallReader):
             scope.env.pop(hint, None)
         body = self.looped(scope, read)
         if sequence.lists & {each for inner in statements(body) for each in assigned(inner)}:
-            raise self.out.refused("a list changes while a loop iterates over it", stmt)
+            raise self.out.refused("a loop over a list that changes in the loop is not supported", stmt)
         flag = None if stop is None else scope.prefix + stop
         self.out.emit(For(name, low, high, sequence.step, body, None, flag, line=line))

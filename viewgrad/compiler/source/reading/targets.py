@@ -74,7 +74,7 @@ class TargetReader(HashedReader):
         elif isinstance(target, ast.Attribute):
             owner = self.value(scope, target.value)
             if not isinstance(owner, RecordValue) or owner.cls is dict:
-                raise self.out.refused("an attribute of an argument or of a captured object is assigned", target)
+                raise self.out.refused("assigning to an argument or captured object is not supported", target)
             self.set_field(owner, target.attr, value)
         else:
             raise self.out.refused("this assignment target is not supported", target)
@@ -107,7 +107,7 @@ class TargetReader(HashedReader):
         """Assign to targets with a starred one, which takes the remaining items."""
         value = items_in(value)
         if not isinstance(value, TupleValue) or len(value.items) < len(target.elts) - 1:
-            raise self.out.refused("a starred target of values whose number is not constant is not supported", target)
+            raise self.out.refused("a starred target for values of unknown number is not supported", target)
         items = list(value.items)
         star = next(n for n, each in enumerate(target.elts) if isinstance(each, ast.Starred))
         rest = len(items) - (len(target.elts) - 1 - star)
@@ -151,8 +151,8 @@ class TargetReader(HashedReader):
         expr = as_expr(base)
         if expr is None or not isinstance(expr.kind, Arr):
             if isinstance(expr, Var) and isinstance(expr.kind, Num) and expr.kind.boxed:
-                raise self.out.refused("a 0-d array is written to", target)
-            raise self.out.refused(f"an item of {kind_name(base)} is assigned", target)
+                raise self.out.refused("writing to a 0-d array here is not supported", target)
+            raise self.out.refused(f"assigning an item of {kind_name(base)} is not supported", target)
         items = self.index_items(scope, target.slice)
         if isinstance(expr, Get) and expr.is_view:
             inner = indexed(self.out, expr, items)
@@ -172,13 +172,13 @@ class TargetReader(HashedReader):
             value = array_of_list(self.out, value)
         expr = as_expr(value)
         if expr is None:
-            raise self.out.refused(f"{kind_name(value)} is written to an array", stmt)
+            raise self.out.refused(f"writing {kind_name(value)} to an array is not supported", stmt)
         target = get(base, index)
         if not np.can_cast(expr.kind.dtype, base.kind.dtype, "same_kind") or (
             expr.kind.dtype in "dfDF" and base.kind.dtype in "?l"
         ):
             given, held = np.dtype(expr.kind.dtype), np.dtype(base.kind.dtype)
-            raise self.out.refused(f"{given} is written to an array of {held}", stmt)
+            raise self.out.refused(f"writing {given} to an array of {held} is not supported", stmt)
         if expr.kind.ndim > target.kind.ndim:
             raise self.out.refused("an array is written to a place of fewer dimensions", stmt)
         self.out.emit(Set(base, index, self.out.lifted(expr), op, self.out.line))
@@ -190,7 +190,7 @@ class TargetReader(HashedReader):
             self.store(base, index, self.matmul(get(base, index), expr), stmt)
             return
         if expr is None or name is None:
-            raise self.out.refused(f"{kind_name(value)} in place is not supported", stmt)
+            raise self.out.refused(f"an in-place operator with {kind_name(value)} is not supported", stmt)
         expr = self.out.lifted(expr)  # once, although it is tried in an operator below
         old = get(base, index)
         new = arithmetic(self.out, name, old, expr)

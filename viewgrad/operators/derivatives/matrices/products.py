@@ -274,7 +274,7 @@ def cross_forward(a: Any, b: Any, axis: int = -1) -> Any:
     if a.ndim == 0 or b.ndim == 0 or a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(
             f"cross of tensors takes vectors of three elements along axis {axis}, not arrays of shapes {a.shape} and "
-            f"{b.shape}; put in a zero for the third component of vectors in the plane"
+            f"{b.shape}; append a zero to vectors in the plane"
         )
     return np.cross(a, b, axis=axis)
 

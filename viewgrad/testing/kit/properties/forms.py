@@ -148,7 +148,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
     if not np.array_equal(before, script["base"]._array, equal_nan=before.dtype.kind in "fc"):
         script.require(
             "base._version > version",
-            f"the in-place form {where} has not moved the version of the tensor that it wrote to",
+            f"the in-place form {where} has not incremented the version of the tensor that it wrote to",
         )
     if not script["b"].requires_grad:
         if script["base"].requires_grad:

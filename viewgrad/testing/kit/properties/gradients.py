@@ -279,8 +279,8 @@ def _is_of_no_meaning(subject: OperatorUnderTest, example: Example, moves: Moves
     what = f"its gradient is wrong for negative {name}"
     if not any(notice.startswith(what) for notice in subject.notices):
         subject.note(
-            f"{what}, as with {example.label}. If {name} cannot be negative, raise in forward; otherwise check with "
-            f"options={{{name!r}: [...]}}"
+            f"{what}, as with {example.label}. If {name} cannot be negative, raise an error in forward; otherwise "
+            f"check with options={{{name!r}: [...]}}"
         )
     return True
 

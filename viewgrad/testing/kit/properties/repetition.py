@@ -122,7 +122,7 @@ def repeatable(baseline: Baseline) -> int:
         "set(errors.values()) == {'warn'}",
         "after the call np.geterr() is not what it was before: it called np.seterr()",
     )
-    script.require("filters_after == filters", "the call has left other filters for warnings than there were")
+    script.require("filters_after == filters", "the call has changed the filters for warnings")
     _random_numbers_of_others(baseline, title)
     script = baseline.script(title, called=False)
     for k, array in enumerate(example.arrays):
@@ -172,7 +172,7 @@ def _read_again(baseline: Baseline, title: str) -> None:
     script = baseline.script(title)
     if not _is_untouched(baseline, script):
         return
-    script.do(f"held = [vg.Tensor(0.0) for _ in range({ELSEWHERE})]  # so that no address is that of an earlier tensor")
+    script.do(f"held = [vg.Tensor(0.0) for _ in range({ELSEWHERE})]  # no address of an earlier tensor is reused")
     for k, array in enumerate(example.arrays):
         script.let(f"b{k}", _other(array) if k in example.wanted else array)
         script.do(f"r{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")
