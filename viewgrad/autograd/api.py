@@ -161,6 +161,32 @@ def grad(
     return tuple(results)
 
 
+def pull_back(
+    outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Tensor | None], *,
+    retain_graph: bool | None = None, create_graph: bool = False,
+) -> list[Any]:  # fmt: skip
+    """Return a vector-Jacobian product of outputs some of which may have no history.
+
+    Arguments:
+        outputs: the outputs; anything but tensors with a history contributes nothing.
+        cotangents: the gradient of each output; None if it is undefined.
+        inputs: tensors that require grad; None for inputs whose gradient is not wanted.
+        retain_graph, create_graph: as for `grad`.
+
+    Returns:
+        The gradient of each input; None if it is not wanted, or if no gradient reaches the input.
+    """
+    pairs = [
+        (output, cotangent) for output, cotangent in zip(outputs, cotangents, strict=True)
+        if cotangent is not None and isinstance(output, Tensor) and output.requires_grad
+    ]
+    wanted = [each for each in inputs if each is not None]
+    if not pairs or not wanted:
+        return [None] * len(inputs)
+    found = iter(grad([o for o, _ in pairs], wanted, [c for _, c in pairs], retain_graph, create_graph, True))
+    return [None if each is None else next(found) for each in inputs]
+
+
 def _retains(retain_graph: bool | None, create_graph: bool) -> bool:
     """Return whether a run retains saved values; by default it does under `create_graph` and inside a transform."""
     return create_graph or is_within_transform() if retain_graph is None else retain_graph

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..autograd.api import grad
+from ..autograd.api import pull_back
 from ..autograd.transform_inputs import Transform
 from ..errors import InteropError
 from ..func.transforms import vjp
@@ -127,22 +127,16 @@ class Evaluation:
 
     def gradients(self, cotangents: Sequence[Array | None]) -> list[Array | None]:
         """Return the gradients of the inputs: None if not requested, zeros if unused."""
-        pairs = [
-            (out, Tensor(np.asarray(c), dtype=out.dtype))
+        seeds = [
+            Tensor(np.asarray(c), dtype=out.dtype) if c is not None and out.requires_grad else None
             for out, c in zip(self.outputs, cotangents)
-            if c is not None and out.requires_grad
         ]
-        wanted = [x for x in self.inputs if x.requires_grad]
-        found: Any = [None] * len(wanted)
-        if pairs and wanted:
-            found = grad([o for o, _ in pairs], wanted, [c for _, c in pairs], retain_graph=True, allow_unused=True)
-        by_input = iter(found)
-        gradients = []
-        for x in self.inputs:
-            each = next(by_input) if x.requires_grad else None
-            zeros = np.zeros(x.shape, x.dtype) if x.requires_grad else None
-            gradients.append(zeros if each is None else np.array(each._array))
-        return gradients
+        wanted = [x if x.requires_grad else None for x in self.inputs]
+        found = pull_back(self.outputs, seeds, wanted, retain_graph=True)
+        return [
+            None if x is None else np.zeros(x.shape, x.dtype) if each is None else np.array(each._array)
+            for x, each in zip(wanted, found)
+        ]
 
 
 def samples_of(tensors: Sequence[Tensor]) -> list[Array]:

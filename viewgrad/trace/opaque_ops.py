@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..autograd.api import grad as eager_grad
+from ..autograd.api import pull_back
 from ..operators.codegen.generate import compile_source, environment_of
 from ..operators.language.parsing import local_names
 from ..operators.language.rename import formula_text
@@ -197,16 +197,9 @@ class VjpStep(Step):
                 else:
                     given[i] = given[i].detach().requires_grad_()
             outputs = self.step.on_tensors(*given)
-            pairs = [
-                (outputs[number], g)
-                for number, g in zip(self.arriving, grads, strict=True)
-                if g is not None and outputs[number].requires_grad
-            ]
             wanted = [given[i] for i in self.wanted]
-            if not pairs:
-                return tuple([from_array(np.zeros_like(each._array)) for each in wanted])
-            found = eager_grad(
-                [output for output, _ in pairs], wanted, [g for _, g in pairs], create_graph=recorded,
-                allow_unused=True, materialize_grads=True,
-            )  # fmt: skip
-        return tuple(found)
+            found = pull_back([outputs[number] for number in self.arriving], grads, wanted, create_graph=recorded)
+        return tuple([
+            from_array(np.zeros_like(each._array)) if gradient is None else gradient
+            for each, gradient in zip(wanted, found)
+        ])

@@ -319,16 +319,13 @@ class BatchedBackward(CompiledBackward):
         assert self.runs is not None
         return _gradients(self.program, self.runs, seeds, arrays, self.batched)
 
-    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """Return the outputs with a history, each with its gradient, for all examples."""
+    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the outputs of a replay of the trace for each example, and their gradients."""
         assert self.runs is not None
-        pairs = []
+        outputs: list[Any] = []
         for at in range(len(self.runs)):
-            outputs = replayed(self.graph, [t[at, ...] if n in self.batched else t for n, t in enumerate(tensors)])
-            for out, grad in zip(outputs, grads, strict=True):
-                if grad is not None and out.requires_grad:
-                    pairs.append((out, grad[at, ...]))
-        return pairs
+            outputs += replayed(self.graph, [t[at, ...] if n in self.batched else t for n, t in enumerate(tensors)])
+        return outputs, [None if grad is None else grad[at, ...] for at in range(len(self.runs)) for grad in grads]
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs, and the buffers of the program for each example."""

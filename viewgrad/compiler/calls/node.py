@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...autograd.api import grad as eager_grad
+from ...autograd.api import pull_back
 from ...tensor.masked_backward import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
@@ -68,14 +68,9 @@ class CompiledBackward(Node):
         tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
         grads = (grad,) if self.outputs == 1 else grad
         with enable_grad():
-            pairs = self._replayed(tensors, grads)
-            wanted = [tensor for tensor, edge in zip(tensors, edges, strict=True) if edge is not None]
-            if not pairs or not wanted:
-                return (None,) * len(edges)
-            found = iter(
-                eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
-            )
-        return tuple([None if edge is None else next(found) for edge in edges])
+            outputs, cotangents = self._replayed(tensors, grads)
+            wanted = [None if edge is None else tensor for tensor, edge in zip(tensors, edges, strict=True)]
+            return tuple(pull_back(outputs, cotangents, wanted, create_graph=True))
 
     def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
         """Return the gradients by a replay of the trace, in which outputs without a gradient contribute nothing.
@@ -85,19 +80,18 @@ class CompiledBackward(Node):
         """
         tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
         with enable_grad():
-            pairs = self._replayed(tensors, [None if seed is None else from_array(seed) for seed in seeds])
-            wanted = [tensors[number] for number in numbers]
-            found = eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
+            cotangents = [None if seed is None else from_array(seed) for seed in seeds]
+            outputs, cotangents = self._replayed(tensors, cotangents)
+            found = pull_back(outputs, cotangents, [tensors[number] for number in numbers])
         return [None if each is None else each._array for each in found]
 
     def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
         """Return the gradients of the inputs that the program differentiates."""
         return self.program.gradients(run, seeds, arrays)
 
-    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """Return the outputs with a history, each with its gradient."""
-        outputs = replayed(self.graph, tensors)
-        return [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
+    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the outputs of a replay of the trace, and their gradients."""
+        return replayed(self.graph, tensors), grads
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs, and the buffers of the program."""

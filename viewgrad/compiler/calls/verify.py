@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import attrs
 import numpy as np
@@ -16,12 +16,11 @@ from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec
+from ..comparison import closeness, scale_of, seed_of
 from ..runtime import CompiledProgram, Run
 from .guarded_trace import GuardedTrace
 
 Array = np.ndarray[Any, Any]
-ROUNDING: Final = 1e-13  # relative to the terms of a sum, which may cancel
-SINGLE_NOISE: Final = 1e8  # how much larger that is in single precision
 
 
 @attrs.frozen(eq=False)
@@ -60,10 +59,10 @@ def verify(
         if isinstance(leaf, Tensor) and type(spec) is ResultSpec
     ]
     arrays = [tensor._array for tensor in tensors]
-    size_in, size_out = _size(arrays), _size([leaf._array for _, leaf in pairs])
-    noise = ROUNDING * max(size_in, size_out)
+    size_in, size_out = scale_of(arrays), scale_of([leaf._array for _, leaf in pairs])
+    scale = max(size_in, size_out)
     if not signature.mutations and not all(
-        np.all(_is_close(leaf._array, outputs[number], noise)) for number, leaf in pairs
+        np.all(closeness(leaf._array, outputs[number], scale)) for number, leaf in pairs
     ):
         if _varies(result, function(*args, **keywords)):
             return Verdict(
@@ -71,7 +70,7 @@ def verify(
             )
     compare = functools.partial(_compared, result, trace.graph, getattr(function, "__name__", repr(function)))
     for number, leaf in pairs:
-        verdict = compare(leaf._array, outputs[number], noise, "the result")
+        verdict = compare(leaf._array, outputs[number], scale, "the result")
         if verdict is not None:
             return verdict
     differentiable = {number: leaf for number, leaf in pairs if leaf.requires_grad}
@@ -79,12 +78,12 @@ def verify(
     if leaves and differentiable and not signature.mutations and all(_has_no_hooks(tensor) for tensor in leaves):
         seeds: list[Any] = [None] * len(outputs)
         for number, leaf in differentiable.items():
-            seeds[number] = _seed(leaf)
+            seeds[number] = seed_of(leaf)
         expected = _gradients(list(differentiable.values()), leaves)
-        noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
+        scale = max(1.0, size_out / size_in)
         for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
             wanted, given = _gradient_pair(tensor, gradient, mine)
-            verdict = compare(wanted, given, noise, "the gradient")
+            verdict = compare(wanted, given, scale, "the gradient")
             if verdict is not None:
                 return verdict
     return Verdict(result)
@@ -100,30 +99,19 @@ def _gradient_pair(tensor: Tensor, gradient: Tensor | None, mine: Array | None) 
 
 
 def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
-    seeds = [Tensor(_seed(leaf)) for leaf in outputs]
+    seeds = [Tensor(seed_of(leaf)) for leaf in outputs]
     return list(eager_grad(outputs, leaves, seeds, retain_graph=True, allow_unused=True))
 
 
-def _seed(output: Tensor) -> Array:
-    """Return a gradient of an output to compare with; not constant, since gradients of softmax, say, sum to zero."""
-    seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size)), output.dtype).reshape(output.shape)
-    return seed
-
-
-def _size(arrays: Sequence[Array]) -> float:
-    """Return the largest finite magnitude."""
-    return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)), default=0.0)
-
-
 def _compared(
-    result: Any, graph: Graph, name: str, expected: Any, found: Any, noise: float, what: str
+    result: Any, graph: Graph, name: str, expected: Any, found: Any, scale: float, what: str
 ) -> Verdict | None:
     """Return the verdict if arrays differ: in double precision that is an error; in single it may be rounding."""
-    close = _is_close(expected, found, noise)
+    close = closeness(expected, found, scale)
     if np.all(close):
         return None
     is_single = _rounds_to_single(graph)
-    if is_single and np.all(_is_close(expected, found, noise, is_single)):
+    if is_single and np.all(closeness(expected, found, scale, is_single)):
         return None
     reason = f"{what} of the compiled program differed from that of the function"
     if is_single:
@@ -138,19 +126,6 @@ def _compared(
     return Verdict(result, reason, error)
 
 
-def _is_close(expected: Any, found: Any, noise: float = 0.0, is_single: bool = False) -> Any:
-    """Return the mask of numbers that agree up to rounding, relative to the terms of sums that cancel.
-
-    Integers and bools must be equal.
-    """
-    if expected.dtype.kind in "biu":
-        return found == expected
-    scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
-    if is_single or expected.dtype == np.float32:
-        return np.isclose(found, expected, rtol=1e-3, atol=1e-5 * scale + noise * SINGLE_NOISE, equal_nan=True)
-    return np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + noise + 1e-300, equal_nan=True)
-
-
 def _rounds_to_single(graph: Graph) -> bool:
     """Return whether a graph computes anything in single precision."""
     values = [*graph.inputs, *(value for node in graph.block for value in node.outputs)]
@@ -160,7 +135,7 @@ def _rounds_to_single(graph: Graph) -> bool:
 def _varies(first: Any, second: Any) -> bool:
     """Return whether two results of the same call differ."""
     return any(
-        isinstance(one, Tensor) and isinstance(other, Tensor) and not np.all(_is_close(one._array, other._array))
+        isinstance(one, Tensor) and isinstance(other, Tensor) and not np.all(closeness(one._array, other._array))
         for one, other in zip(flatten(first)[0], flatten(second)[0])
     )
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...autograd.api import grad as eager_grad
+from ...autograd.api import pull_back
 from ...func.tree import Structure, flatten, unflatten
 from ...tensor.creation import from_numpy
 from ...tensor.modes import enable_grad
@@ -263,18 +263,13 @@ class SourceExamplesBackward(Node):
         with enable_grad():
             tensors = {n: tensor_like(each, None) for n, each in self.saved.items()}
             tensors |= {n: tensor_like(self.saved[n], edge) for n, edge in zip(self.numbers, self.edges)}
-            pairs = []
+            outputs: list[Any] = []
             for at in range(count):
                 example = {n: each[at, ...] if n in self.run.batched else each for n, each in tensors.items()}
-                for out, seed in zip(self.replay(at, example), grads):
-                    if seed is not None and isinstance(out, Tensor) and out.requires_grad:
-                        pairs.append((out, seed[at, ...]))
-            wanted = [tensors[n] for n, edge in zip(self.numbers, edges) if edge is not None]
-            if not pairs or not wanted:
-                return (None,) * len(edges)
-            found = iter(eager_grad([out for out, _ in pairs], wanted, [seed for _, seed in pairs], create_graph=True,
-                                    allow_unused=True))
-        return tuple([None if edge is None else next(found) for edge in edges])
+                outputs += self.replay(at, example)
+            seeds = [None if seed is None else seed[at, ...] for at in range(count) for seed in grads]
+            wanted = [None if edge is None else tensors[n] for n, edge in zip(self.numbers, edges)]
+            return tuple(pull_back(outputs, seeds, wanted, create_graph=True))
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...autograd.api import grad as eager_grad
+from ...autograd.api import pull_back
 from ...tensor.masked_backward import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from .verify import is_close, scale_of
+from ..comparison import is_close, scale_of
 
 
 class _PlainInput:
@@ -129,15 +129,8 @@ class SourceBackward(Node):
         """Return the gradients from an eager run of the function."""
         with enable_grad():
             leaves, outputs = self._replayed(self.saved)
-            pairs = [(o, g) for o, g in zip(outputs, grads) if g is not None and isinstance(o, Tensor)
-                     and o.requires_grad]
-            wanted = [leaf for leaf, edge in zip(leaves, edges) if edge is not None]
-            if not pairs or not wanted:
-                return (None,) * len(edges)
-            found = iter(
-                eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
-            )
-        return tuple([None if edge is None else next(found) for edge in edges])
+            wanted = [None if edge is None else leaf for leaf, edge in zip(leaves, edges)]
+            return tuple(pull_back(outputs, grads, wanted, create_graph=True))
 
     def gradients_by_function(self, saved: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Tensor], Sequence[Any]]:
         """Return the differentiated inputs, and their gradients from an eager run of the function.
@@ -147,11 +140,7 @@ class SourceBackward(Node):
             seeds: the gradients of the results.
         """
         leaves, outputs = self._replayed(saved, _apart)
-        pairs = [(o, g) for o, g in zip(outputs, seeds) if g is not None and isinstance(o, Tensor) and o.requires_grad]
-        if not pairs:
-            return leaves, [None] * len(leaves)
-        found = eager_grad([o for o, _ in pairs], leaves, [g for _, g in pairs], create_graph=True, allow_unused=True)
-        return leaves, found
+        return leaves, pull_back(outputs, seeds, leaves, create_graph=True)
 
     def _replayed(
         self, saved: Sequence[Any], made: Callable[[Tensor], Tensor] = lambda tensor: tensor
@@ -264,13 +253,7 @@ class SourceDoubleBackward(Node):
             seeds = [None if each is None else _apart(tensor_like(each, edge))
                      for each, edge in zip(self.seeds, self.edges[count:])]
             inputs, gradients = self.first.gradients_by_function(self.saved, seeds)
-            pairs = [(g, w) for g, w in zip(gradients, along) if g is not None and w is not None and g.requires_grad]
-            wanted = [*inputs, *[each for each in seeds if each is not None]]
-            if not pairs:
-                return (None,) * len(edges)
-            found = iter(eager_grad([g for g, _ in pairs], wanted, [w for _, w in pairs], create_graph=True,
-                                    allow_unused=True))
-            made = [*[next(found) for _ in inputs], *[None if each is None else next(found) for each in seeds]]
+            made = pull_back(gradients, along, [*inputs, *seeds], create_graph=True)
         return tuple([None if edge is None else each for edge, each in zip(edges, made)])
 
     def saved_values(self) -> list[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...autograd.api import grad as eager_grad
+from ...autograd.api import pull_back
 from ...errors import DetachedConversionError
 from ...func.transforms import jvp
 from ...operators.define import OPERATORS
@@ -206,13 +206,10 @@ def gradients_of(
         function = tangent_of if name == "tangent" else operator.attrgetter(name)(np)  # tensors override these
         result = _of_sequences(function, given, options)
         results = result if isinstance(result, tuple) else (result,)
-        pairs = [(r, from_array(np.asarray(g, r.dtype))) for r, g in zip(results, grads)
-                 if g is not None and isinstance(r, Tensor) and r.requires_grad]
-        inputs = [each for each in leaves if each is not None]
-        if not pairs:
-            return tuple([None if each is None else np.zeros(each.shape) for each in leaves])
-        made = iter(eager_grad([r for r, _ in pairs], inputs, [g for _, g in pairs], allow_unused=True))
-    return tuple([None if each is None else _array_of(next(made), each) for each in leaves])
+        seeds = [from_array(np.asarray(g, r.dtype)) if g is not None and isinstance(r, Tensor) else None
+                 for r, g in zip(results, grads)]
+        made = pull_back(results, seeds, leaves)
+    return tuple([None if leaf is None else _array_of(each, leaf) for each, leaf in zip(made, leaves)])
 
 
 def _of_sequences(function: Callable[..., Any], given: list[Any], options: dict[str, Any]) -> Any:

@@ -9,11 +9,10 @@ import numpy as np
 
 from ...autograd.api import grad as eager_grad
 from ...tensor.tensor import Tensor
+from ..comparison import is_close, scale_of, seed_of
 from .build import Program
 from .ir import Var
 from .values import leaves_of
-
-Array = np.ndarray[Any, Any]
 
 
 def difference(
@@ -53,7 +52,7 @@ def _gradient_difference(
     pullback: Callable[..., Any], scale: float,
 ) -> str:
     differentiable = {name: leaf for name, leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad}
-    seeds = {name: _seed(leaf) for name, leaf in differentiable.items()}
+    seeds = {name: seed_of(leaf) for name, leaf in differentiable.items()}
     with np.errstate(all="ignore"):
         gradients = pullback(*[seeds.get(name) for name in program.results], *[None] * len(program.mutated))
     if not differentiable:
@@ -72,44 +71,10 @@ def _gradient_difference(
     return ""
 
 
-def scale_of(arrays: Sequence[Any]) -> float:
-    """Return the greatest finite size among some arrays."""
-    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind in "fc"]
-    return float(max(found, default=1.0)) or 1.0
-
-
 def computes_in_single(program: Program) -> bool:
     """Return whether some variables of a program have single precision, so that results of both are rounded to it."""
     return any(getattr(kind, "dtype", "") in ("f", "F") for kind in program.source.kinds.values())
 
 
-def is_close(expected: Any, found: Any, scale: float, is_single: bool = False) -> bool:
-    """Return whether numbers agree up to rounding.
-
-    Arguments:
-        expected, found: the numbers.
-        scale: the size of numbers whose rounding errors are expected.
-        is_single: whether they were computed in single precision.
-    """
-    expected, found = np.asarray(expected), np.asarray(found)
-    if expected.shape != found.shape:
-        return False
-    if expected.dtype.kind in "biu":
-        return bool(np.all(expected == found))
-    finite = np.abs(expected[np.isfinite(expected)])
-    size = finite.max(initial=0.0)
-    if is_single or expected.dtype in (np.float32, np.complex64):
-        return bool(np.allclose(found, expected, rtol=1e-4, atol=1e-4 * size + 1e-6 * scale, equal_nan=True))
-    return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-8 * size + 1e-13 * scale + 1e-300, equal_nan=True))
-
-
 def _array_of(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else np.asarray(value)
-
-
-def _seed(output: Any) -> Array:
-    """Return a seed with distinct elements, since equal ones may cancel in a sum."""
-    numbers = np.arange(output.size)
-    imaginary = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
-    seed: Array = np.asarray(1.0 + 0.5 * np.sin(numbers) + imaginary, output.dtype).reshape(output.shape)
-    return seed
