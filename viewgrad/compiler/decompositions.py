@@ -211,7 +211,7 @@ class _Planner:
         if name == "expand_reduced":
             return node.args[0]
         if name in COMPILED_FORMS:
-            return expanded(name, node.args, COMPILED_FORMS[name])
+            return expanded(name, node.args)
         operator = OPERATORS.get(name)
         if operator is None or operator.decomposition is None or name in REDUCTIONS:
             return None

@@ -178,7 +178,7 @@ class _ScalarForm(ast.NodeTransformer):
             raise UnknownFormError
         name = node.func.id
         if name in COMPILED_FORMS:
-            return self.visit(expanded(name, node.args, COMPILED_FORMS[name]))
+            return self.visit(expanded(name, node.args))
         arguments = [self.visit(argument) for argument in node.args]
         if name in OF_NUMBERS:
             return OF_NUMBERS[name](*arguments)
@@ -190,9 +190,9 @@ class _ScalarForm(ast.NodeTransformer):
         return ast.Call(ast.Name(name, ast.Load()), arguments, [])
 
 
-def expanded(name: str, arguments: Sequence[ast.expr], form: str) -> ast.expr:
-    """Return an expression of a function of formulas, with arguments in place of its parameters."""
-    parameters, tree = _parsed_form(name, form)
+def expanded(name: str, arguments: Sequence[ast.expr], forms: Mapping[str, str] = COMPILED_FORMS) -> ast.expr:
+    """Return the form of a function of formulas, by default the compiled one, with arguments in place of parameters."""
+    parameters, tree = _parsed_form(name, forms[name])
     return copied(Renamed(dict(zip(parameters, arguments, strict=True))).visit(copied(tree)))
 
 

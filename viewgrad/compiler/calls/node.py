@@ -80,8 +80,8 @@ class CompiledBackward(Node):
         """
         tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
         with enable_grad():
-            cotangents = [None if seed is None else from_array(seed) for seed in seeds]
-            outputs, cotangents = self._replayed(tensors, cotangents)
+            grads = [None if seed is None else from_array(seed) for seed in seeds]
+            outputs, cotangents = self._replayed(tensors, grads)
             found = pull_back(outputs, cotangents, [tensors[number] for number in numbers])
         return [None if each is None else each._array for each in found]
 

@@ -100,7 +100,7 @@ class _Expression:
             if node.func.id == "flowing":
                 return Op("flowing", args, args[0].kind)
             if node.func.id in DIFFERENTIABLE_FORMS:
-                return self.of(expanded(node.func.id, node.args, DIFFERENTIABLE_FORMS[node.func.id]))
+                return self.of(expanded(node.func.id, node.args, DIFFERENTIABLE_FORMS))
             if node.func.id in ROWS and node.func.id in OPERATORS:
                 return self.op(node.func.id, args)
         raise NotSupported(f"the derivative {ast.unparse(node)} is not elementwise")
