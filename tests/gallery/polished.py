@@ -274,7 +274,7 @@ class SortAscending(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        g = np.empty(ctx.shape, grad.dtype)
+        g = np.zeros(ctx.shape, grad.dtype)
         np.put_along_axis(g, ctx.order, grad.numpy(), -1)
         return vg.Tensor(g)
 
