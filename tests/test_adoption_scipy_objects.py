@@ -124,16 +124,58 @@ def test_compiled_functions_accept_objects_of_scipy(name):
         np.testing.assert_allclose(vg.value_and_grad(run)(1.1, made), expected, rtol=1e-12)
 
 
-def test_changes_of_an_object_are_seen():
-    table = interpolate.RegularGridInterpolator((np.arange(3.0),), np.array([0.0, 1.0, 4.0]))
-    density = stats.gaussian_kde(VALUES)
+def scaled(array):
+    array *= 2.0
 
-    def f(x):
-        return table([x])[0] + density(x)[0]
 
+# By name: a function that makes an object, a function of a number and the object, and one that changes the object.
+CHANGES = {
+    "RegularGridInterpolator": (
+        lambda: interpolate.RegularGridInterpolator((np.arange(3.0),), np.array([0.0, 1.0, 4.0])),
+        lambda x, k: k([x])[0], lambda k: scaled(k.values),
+    ),
+    "method": (
+        lambda: interpolate.RegularGridInterpolator((np.arange(3.0),), np.array([0.0, 1.0, 4.0])),
+        lambda x, k: k([0.9 * x])[0] * x, lambda k: setattr(k, "method", "nearest"),
+    ),
+    "gaussian_kde": (
+        lambda: stats.gaussian_kde(VALUES), lambda x, k: k(x)[0], lambda k: k.set_bandwidth(0.2),
+    ),
+    "CubicSpline": (lambda: interpolate.CubicSpline(PLACES, VALUES), lambda x, k: k(x), lambda k: scaled(k.c)),
+    "UnivariateSpline": (
+        lambda: interpolate.UnivariateSpline(PLACES, VALUES, s=0.1), lambda x, k: k(x),
+        lambda k: k.set_smoothing_factor(0.0),
+    ),
+    "RectBivariateSpline": (
+        lambda: interpolate.RectBivariateSpline(*GRID, ON_GRID), lambda x, k: k.ev(x, x), lambda k: scaled(k.tck[2]),
+    ),
+    "BarycentricInterpolator": (
+        lambda: interpolate.BarycentricInterpolator(PLACES[:4], VALUES[:4]), lambda x, k: k(x),
+        lambda k: k.set_yi(VALUES[1:5]),
+    ),
+    "LinearNDInterpolator": (
+        lambda: interpolate.LinearNDInterpolator(SCATTERED, HEIGHTS), lambda x, k: k(np.array([[0.3, 0.35]]) * x)[0],
+        lambda k: scaled(k.values),
+    ),
+    "Rbf": (
+        lambda: interpolate.Rbf(*SCATTERED.T, HEIGHTS), lambda x, k: k(0.4 * x, 0.5), lambda k: scaled(k.nodes),
+    ),
+    "csr_array": (
+        lambda: sparse.csr_array(MATRIX), lambda x, k: (k @ (x * RIGHT)).sum(), lambda k: scaled(k.data),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("compiled", [lambda f: f, vg.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_of_an_object_are_seen(name, compiled):
+    make, f, change = CHANGES[name]
+    made = make()
+    given, captured = vg.value_and_grad(compiled(f)), vg.value_and_grad(compiled(lambda x: f(x, made)))
+    step = 1e-6
     for _ in range(2):
-        step = 1e-6
-        expected = (f(1.5 + step) - f(1.5 - step)) / (2 * step)
-        np.testing.assert_allclose(vg.grad(f)(1.5), expected, rtol=1e-6)
-        table.values[2] = 9.0
-        density.set_bandwidth(0.2)
+        expected = f(1.5, made), (f(1.5 + step, made) - f(1.5 - step, made)) / (2 * step)
+        for _ in range(2):
+            np.testing.assert_allclose(np.array(given(1.5, made), float), expected, rtol=1e-6)
+            np.testing.assert_allclose(np.array(captured(1.5), float), expected, rtol=1e-6)
+        change(made)

@@ -60,7 +60,8 @@ CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
 # By the names of attributes, the state of objects that may change after they were converted.
 _STATES: Final[dict[str, str]] = {
     "numpy": "pyfunc otypes excluded cache signature coeffs variable",
-    "scipy.interpolate": "c x t k extrapolate axis y _kind bounds_error fill_value values method",
+    "scipy.interpolate": "c x t k extrapolate axis y _kind bounds_error fill_value values method _eval_args ext xi yi "
+    "nodes",
     "scipy.stats": "dist args kwds dataset factor mean",
     "scipy.sparse": "data indices indptr row col shape",
 }

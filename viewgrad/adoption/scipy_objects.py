@@ -96,9 +96,11 @@ def _radial(value: Any, interpolate: Any) -> Any:
 def _radial_of_coordinates(value: Any, interpolate: Any) -> Any:
     if not isinstance(value.function, str) or value.norm != "euclidean" or value.mode != "1-D":
         return MISSING
-    return interpolate.Rbf(
+    made = interpolate.Rbf(
         *value.xi, value.di, function=value.function, epsilon=value.epsilon, smooth=value.smooth
     )
+    made.nodes = namespace("numpy").asarray(value.nodes)
+    return made
 
 
 # -- scipy.stats -------------------------------------------------------------------------------------------------------
