@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command.
 
     Arguments:
-        arguments: the arguments of the command line; by default those of the process.
+        arguments: the arguments of the command line; by default, those of the process.
 
     Returns:
         The exit status.

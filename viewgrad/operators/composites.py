@@ -1,4 +1,4 @@
-"""Composites of operators, which are differentiable because their parts are."""
+"""Functions composed of operators, which are differentiable because their parts are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPOSITES: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
-    """Register a function as a public name, a method of `Tensor`, and the adapter of NumPy functions."""
+    """Register a function as a public name, as a method of `Tensor`, and as the adapter of NumPy functions."""
 
     def register_composite(function: F) -> F:
         COMPOSITES[function.__name__] = function
@@ -30,9 +30,9 @@ def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
 
 
 def choosing(function: F) -> F:
-    """Make a function that inspects values a single opaque step of traces, which inspects them again in each run.
+    """Decorate a function that inspects values: in a trace it is a single opaque step, which runs again each time.
 
-    It must not write to its arguments: the step would not record that.
+    The function must not write to its arguments, since the step would not record that.
     """
 
     @functools.wraps(function)

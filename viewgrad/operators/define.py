@@ -1,4 +1,4 @@
-"""`define_op`: from the text of a declaration to an operator."""
+"""`define_op`: create an operator from the text of a declaration."""
 
 from __future__ import annotations
 
@@ -55,28 +55,29 @@ def row(
 
     Arguments:
         signature: `"name(self, other, axis=None, *, option=1) -> (first, second)"`.
-        forward: computes the outputs from arrays, with the arguments of the signature; it never returns views of them.
+        forward: a function that computes the outputs from arrays, with the arguments of the signature; it must not
+            return views of them.
         derivatives: the formula of the gradient for each tensor argument, or `"not_differentiable"`. Arguments
             separated by commas share a formula that returns a tuple. The keys determine which arguments are tensors.
         forward_derivative: the tangent of the output, from `NAME_t` and `NAME_p`; or `"auto_element_wise"` or
             `"auto_linear"`; by name for several outputs.
         elementwise: whether the tensors are broadcast against each other.
-        inplace: whether to create an in-place form, or an `InPlace` with the parts that are not derived.
+        inplace: whether to create an in-place form, or an `InPlace` with the parts that are stated explicitly.
         nondifferentiable_outputs: the outputs without gradient.
         lists: the tensor arguments that are lists of tensors.
         method: whether to make the operator a method of `Tensor`.
         numpy: the NumPy functions and ufuncs that call this operator on tensors.
         doc: the first line of its docstring.
-        dtype_kinds: "fc" if the formulas are right for complex numbers, "f" if these are rejected; by argument if they
+        dtype_kinds: "fc" if the formulas are valid for complex numbers, "f" if these are rejected; by argument if they
             differ.
-        mask_zero_grad: for an elementwise operator whose slope is infinite or NaN somewhere: the gradient is 0 wherever
-            the incoming gradient is 0. See Note [Infinite slopes] in docs/notes/declarations.md.
-        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_backward.py.
-        zero_in_masked_runs: for an elementwise operator: whether the gradient is 0 in such passes wherever the incoming
-            gradient is 0, though a factor is infinite or NaN.
+        mask_zero_grad: for an elementwise operator whose derivative is infinite or NaN somewhere, whether the gradient
+            is 0 wherever the incoming gradient is 0. See Note [Infinite slopes] in docs/notes/declarations.md.
+        masks_gradient: whether a mask sets part of the gradient to zero; see tensor/masked_backward.py.
+        zero_in_masked_runs: for an elementwise operator, whether the gradient is 0 in such passes wherever the incoming
+            gradient is 0, even if a factor is infinite or NaN.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
-        kernel: the computation of one element in compiled programs; a string is an expression for floats. By name, if
-            it depends on the arguments that are given.
+        kernel: the computation of one element in compiled programs; a string is an expression for floats. A mapping by
+            name if it depends on which arguments are given.
         decomposition: the formula of a reduction in compiled programs.
 
     Returns:
@@ -131,7 +132,8 @@ def _register_lazily(numpy: LazyFunction, function: Callable[..., Any]) -> None:
 
 
 def _places() -> tuple[tuple[str, int], ...]:
-    """Return the source location of a declaration: the caller of the calling function, or of a call of it in a table.
+    """Return the source locations of a declaration: the caller of the calling function, or the table entry that calls
+    it.
     """
     frame: FrameType | None = sys._getframe(2)
     places: list[tuple[str, int]] = []
@@ -155,7 +157,7 @@ def _declare(
     user_defined: bool,
     **more: Any,
 ) -> Operator:
-    """Check a declaration, and make an operator of it."""
+    """Check a declaration and create an operator from it."""
     tensors = {
         name.strip(): "tensors" if name.strip() in lists else "tensor" for key in derivatives for name in key.split(",")
     }
@@ -199,7 +201,7 @@ def _declare(
     )
     environment = environment_of(operator)
     if user_defined:
-        operator.read_formulas()  # reports its faults at the definition
+        operator.read_formulas()  # reports errors at the definition
     unwritten(operator, environment)
     if user_defined:
         operator.write_code()
@@ -211,7 +213,7 @@ def _declare(
 def _reading(
     operator: Operator, formulas: tuple[Formula, ...], compile: Callable[[str, str], Any], *, own: bool = False
 ) -> Reading:
-    """Return the properties that follow from formulas: the differentiable inputs, and the computation of tangents."""
+    """Return the properties derived from the formulas: the differentiable inputs, and the computation of tangents."""
     inputs = {name for formula in formulas for name in formula.inputs}
     differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
     tangents = read_tangents(
@@ -229,7 +231,7 @@ def _reading(
 def _inplace_declaration(
     operator: Operator, inplace: InPlace, reading: Reading, compile: Callable[[str, str], Any]
 ) -> Operator:
-    """Return the operator of the in-place variant: that of the row, with the parts that `inplace` states."""
+    """Return the operator of the in-place variant: the declared operator, with the parts that `inplace` overrides."""
     signature, nondifferentiable = operator.signature, operator.nondifferentiable_outputs
     formulas = reading.formulas
     if inplace.derivatives is not None:
@@ -245,7 +247,7 @@ def _inplace_declaration(
 
 
 def _check_inplace(signature: Signature) -> None:
-    """Check that an in-place variant makes sense: the result is written over the first argument."""
+    """Check that an in-place variant is possible: the result is written over the first argument."""
     first = signature.arguments[0] if signature.arguments else None
     if first is None or first.kind != "tensor" or first.optional or first.keyword_only:
         raise declaration_error(
@@ -273,16 +275,16 @@ def define_op(
 ) -> Operator:
     """Define an operator, which then behaves like the operators of the library.
 
-    See `row` for the arguments that are not listed here. The claim of `dtype_kinds` is checked on samples against
-    finite differences. If it is omitted, the formulas are checked on the first complex argument, which is rejected if
-    they are wrong.
+    See `row` for the arguments that are not listed here. The claim of `dtype_kinds` is checked against finite
+    differences on samples. If it is omitted, the formulas are checked on the first complex argument, which is rejected
+    if they are wrong.
 
     Arguments:
         elementwise: whether the operator works element by element; inferred from the in-place form if omitted.
         domain: for an elementwise operator, the interval from which tests draw its arguments.
         samples: calls for the tests: a list of `(args, kwargs)` with arrays for tensors, or a function `samples(rng)`
             that draws one. Required unless the operator is elementwise.
-        reference: a function of arrays that computes the same values in another way.
+        reference: a function of arrays that computes the same values by other means.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -344,7 +346,7 @@ def _of_the_library(name: str) -> Operator:
 
 
 def _defined_again(identity: str, signature: str, arguments: dict[str, Any]) -> Operator:
-    """Return a user's operator for unpickling, in the process that defined it or in another one."""
+    """Return a user's operator for unpickling, in the process that defined it or in another process."""
     known = OPERATORS.get(signature.partition("(")[0].strip())
     if known is not None and known.recipe is not None and known.recipe[1][0] == identity:
         return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 USUAL: Final = (-2.0, 2.0)
-# Where an operator is real, finite and not steep; `USUAL` for those that are not listed.
+# Intervals in which operators are real, finite and not steep; `USUAL` for operators that are not listed.
 DOMAINS: Final[dict[str, tuple[float, float]]] = {
     "_incomplete_beta": (0.05, 0.95),
     "_incomplete_gamma": (0.1, 30),

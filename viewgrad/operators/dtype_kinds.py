@@ -1,6 +1,6 @@
-"""The dtype kinds that an operator accepts, and the conversion or refusal of others.
+"""The dtype kinds that an operator accepts, and the conversion or rejection of others.
 
-A row states in `dtype_kinds` whether its formulas are right for complex numbers. For an operator of a user without
+A row states in `dtype_kinds` whether its formulas are valid for complex numbers. For a user's operator without
 `dtype_kinds`, the formula is tested on the first complex argument: see Note [Kinds] in docs/notes/declarations.md.
 """
 
@@ -29,7 +29,7 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
     """Raise for complex arguments of an operator for real numbers.
 
     Raises:
-        UnsupportedDtypeError: if an argument is complex that may not be.
+        UnsupportedDtypeError: if an argument is complex that must not be.
     """
     for argument, value in zip(operator.signature.tensors, arrays):
         for array in value if isinstance(value, list) else (value,):
@@ -44,14 +44,14 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
 
 @in_own_context
 def confirm_kinds(operator: Operator, *arguments: Any) -> None:
-    """Determine, at these arguments, whether a user's operator without `dtype_kinds` is right for complex numbers.
+    """Determine at the given arguments whether a user's operator without `dtype_kinds` is valid for complex numbers.
 
     Arguments:
         operator: an operator with undecided `dtype_kinds`, which are decided afterwards.
         arguments: the arguments of a call, in the order of the signature, with tensors in place of arrays.
 
     Raises:
-        UnsupportedDtypeError: if the formula gives a different gradient from finite differences.
+        UnsupportedDtypeError: if the gradient of the formula differs from finite differences.
     """
     operator.dtype_kinds = "fc"
     named = dict(zip((argument.name for argument in operator.signature.arguments), arguments, strict=True))
@@ -62,14 +62,14 @@ def confirm_kinds(operator: Operator, *arguments: Any) -> None:
 
 
 def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> None:
-    """Raise for a declaration whose formula is wrong on samples of the kinds that it claims.
+    """Raise for a declaration whose formula is wrong on samples of the kinds that it claims to support.
 
     Arguments:
         operator: the declaration.
-        samples: its arguments by name, for some calls.
+        samples: the arguments of some calls, by name.
 
     Raises:
-        DeclarationError: if a formula gives a different gradient from finite differences.
+        DeclarationError: if the gradient of a formula differs from finite differences.
     """
     for sample in samples:
         wrong = is_wrong(operator, sample)
@@ -110,7 +110,7 @@ def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None
 
 
 def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.random.Generator) -> bool | None:
-    """Return whether the gradient of one argument is wrong at a point; None if that cannot be decided."""
+    """Return whether the gradient of one argument is wrong at a point, or None if that cannot be decided."""
     direction = _mapped(lambda array: _drawn(rng, array), arguments[name])
     with np.errstate(all="ignore"):
         try:
@@ -131,7 +131,7 @@ def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.r
             if any(weight is not None and weight.dtype.kind not in "fc" for weight in weights):
                 return None
             grads = node.apply(weights if node.outputs > 1 else weights[_first(results)], node.edges)
-        except Exception:  # an error here recurs for the user, if it matters
+        except Exception:  # an error here recurs for the user if it is relevant
             return None
         place = [argument.name for argument in operator.signature.tensors].index(name)
         found = grads if isinstance(arguments[name], list) else (grads[place] if isinstance(grads, tuple) else grads)
@@ -168,7 +168,7 @@ def _outputs(operator: Operator, arguments: Mapping[str, Any]) -> list[Array]:
 
 
 def _moved(arguments: Mapping[str, Any], inputs: Sequence[str], rng: np.random.Generator) -> dict[str, Any]:
-    """Return the arguments with those that are differentiated moved a little, in double precision."""
+    """Return the arguments with the differentiated ones perturbed, in double precision."""
 
     def moved(array: Array) -> Array:
         array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

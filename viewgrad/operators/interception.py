@@ -35,7 +35,7 @@ class OperatorCall(Call):
         return f"{self.operator.name}_" if self.inplace else self.operator.name
 
     def run(self) -> Any:
-        """Run the operator without any feature but grad mode."""
+        """Run the operator without any feature except grad mode."""
         if not self.inplace:
             result = self.operator.plain_functions[0](*self.args, **self.kwargs)
             for output in result if type(result) is tuple else (result,):
@@ -60,7 +60,7 @@ class OperatorCall(Call):
         refuse_written(self.args[0], f"{self.operator.name}_")
 
     def named(self) -> dict[str, Any]:
-        """Return the arguments by name; the generated functions pass all of them on."""
+        """Return the arguments by name; generated functions pass all of them."""
         return {**dict(zip(self.operator.signature.positional, self.args, strict=False)), **self.kwargs}
 
 

@@ -14,7 +14,7 @@ from ..tensor.tensor import LATE
 
 
 class LazyModule:
-    """A module of SciPy, imported when one of its attributes is first accessed.
+    """A SciPy module that is imported when one of its attributes is first accessed.
 
     Arguments:
         name: the name of the module.
@@ -36,7 +36,7 @@ class LazyModule:
         return value
 
     def is_installed(self) -> bool:
-        """Return whether the module could be imported."""
+        """Return whether the module can be imported."""
         return importlib.util.find_spec(self._name.partition(".")[0]) is not None
 
     def when_loaded(self, action: Callable[[], None]) -> None:
@@ -68,8 +68,8 @@ class LazyFunction:
     """A function of a `LazyModule`.
 
     Arguments:
-        module: its module.
-        name: its name there.
+        module: the module.
+        name: the name of the function in the module.
     """
 
     __slots__ = ("module", "name")

@@ -1,4 +1,4 @@
-"""The table of operators as text: what `python -m viewgrad.operators` prints."""
+"""The table of operators as text, as printed by `python -m viewgrad.operators`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def view_operators() -> dict[str, Callable[..., Any]]:
 
 
 def listed() -> str:
-    """Return the table of operators, one a line: signature, saved values, forward-mode rule, in place, view."""
+    """Return the table of operators, one per line: signature, saved values, forward-mode rule, in-place form, view."""
     rows = [_row(operator) for _, operator in sorted(OPERATORS.items())]
     rows += [_view_row(name, function) for name, function in view_operators().items()]
     return "\n".join(_aligned([HEADINGS, tuple("-" * len(heading) for heading in HEADINGS), *rows]))
 
 
 def described(name: str) -> str:
-    """Return the declaration of an operator and the code generated from it; of a view operator, its code.
+    """Return the declaration of an operator and the code generated from it, or the code of a view operator.
 
     Raises:
         KeyError: if no operator has the name.
@@ -79,7 +79,7 @@ def _described(operator: Operator) -> str:
 
 
 def plan_of_inplace(operator: Operator) -> Iterable[str]:
-    """Describe the in-place variant, a sentence per fact; empty if there is none."""
+    """Describe the in-place variant, with one sentence per fact; empty if there is none."""
     if not operator.has_inplace:
         return
     declared = operator.inplace_declaration or operator
@@ -100,7 +100,7 @@ def plan_of_inplace(operator: Operator) -> Iterable[str]:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:
-    """Yield rows as lines, with columns as wide as most of their entries."""
+    """Yield rows as lines, with columns wide enough for most of their entries."""
     widths = [min(max(len(row[i]) for row in rows), 44) for i in range(len(rows[0]))]
     for row in rows:
         yield "  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip()

@@ -22,33 +22,33 @@ from .language.namespace import TENSOR_FUNCTIONS
 
 Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096
-# Options of these types may change between the forward and the backward pass: nodes keep copies.
+# Options of these types may change between the forward and the backward pass, so nodes store copies.
 MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})
 
-# Types that may be tensors, or contain one.
+# Types that may be tensors or contain one.
 HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 
-# Types of operands that combine with a float64 scalar as numbers.
+# Types of operands that are combined with a float64 scalar as numbers.
 NUMBERS: Final = frozenset({float, int, np.float64})
 FLOAT64: Final = np.dtype(np.float64)
 
-# Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
+# Tensors of Python numbers, by dtype and value; converting a number costs more than multiplying by it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
 
 
 def number_beside_scalar(value: Any) -> Any:
-    """Return a number of Python's own, or a 0-d array, as a float64; None for anything else."""
+    """Return a Python number or a 0-d array as a float64, or None for anything else."""
     if type(value) in NUMBERS:
         return np.float64(value)
     return value[()] if type(value) is np.ndarray and not value.ndim and value.dtype is FLOAT64 else None
 
 
 def operands(*values: Any) -> Sequence[Any]:
-    """Return operands of an elementwise operator as tensors.
+    """Convert the operands of an elementwise operator to tensors.
 
-    Python numbers adapt to the dtype of the others (NEP 50).
+    Python numbers adopt the dtype of the others (NEP 50).
     """
-    if len(values) == 2:  # a tensor beside a number, as in `x * 2.0`: the common case, and worth 1 us
+    if len(values) == 2:  # a tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 us
         first, second = values
         if type(first) is Tensor:
             if type(second) is float or type(second) is int:
@@ -67,24 +67,24 @@ def operands(*values: Any) -> Sequence[Any]:
 
 
 def foreign_operand() -> Any:
-    """Return the result of a function if an operand cannot become a tensor, or raise the error of the conversion."""
+    """Call a function if an operand cannot become a tensor, or raise the error of the conversion."""
     raise
 
 
 def is_constant(tensor: Tensor) -> bool:
     """Return whether a tensor is the cached one of a Python number."""
-    storage = tensor._storage  # it has one where a view of it was taken
+    storage = tensor._storage  # it has a storage once a view of it was taken
     return type(tensor._saved if storage is None else storage.whole) is SavedConstant
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:
-    """Return the operands as tensors of one kind; optional ones may be None."""
+    """Return the operands as tensors of one kind; optional operands may be None."""
     given = iter(operands(*(value for value in values if value is not None)))
     return [None if value is None else next(given) for value in values]
 
 
 def clip_operands(value: Any, low: Any, high: Any) -> Sequence[Any]:
-    """Return a value and its bounds as tensors, without integers that the dtype of the value never exceeds."""
+    """Return a value and its bounds as tensors, omitting integer bounds that the dtype of the value cannot exceed."""
     try:
         return optional_operands(value, low, high)
     except OverflowError:
@@ -98,9 +98,9 @@ def clip_operands(value: Any, low: Any, high: Any) -> Sequence[Any]:
 
 
 def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
-    """Convert operands if an integer cannot be represented in the dtype of the other one.
+    """Convert operands if an integer is not representable in the dtype of the other one.
 
-    Comparisons use it unconverted, and functions such as `hypot` in the dtype of their result.
+    Comparisons use the integer unconverted, and functions such as `hypot` use it in the dtype of their result.
 
     Raises:
         OverflowError: for a ufunc that computes with integers.
@@ -117,7 +117,7 @@ def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
-    """Return a Python number as a 0-d tensor, in the dtype that it has as an operand beside `dtype`."""
+    """Return a Python number as a 0-d tensor, in the dtype that it has as an operand together with `dtype`."""
     constants = _constants.get(dtype)
     if constants is None:
         constants = _constants[dtype] = {}
@@ -140,7 +140,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     tensor = from_number(array)
     tensor._saved = saved = new(SavedConstant)
     saved.array = array
-    # Neither 0.0 nor -0.0, which are equal as keys, nor NaN, which never equals a key.
+    # Excludes 0.0 and -0.0, which are equal as keys, and NaN, which never equals a key.
     if kind in "fc" and type(value) is not complex and value and value == value:
         if len(constants) >= CACHE_LIMIT:
             constants.clear()
@@ -149,7 +149,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arrays: bool = False) -> Array:
-    """Return the result of a forward as an array that shares no memory with its inputs; a 0-d result as a scalar."""
+    """Return the result of a forward as an array that shares no memory with its inputs, or as a scalar if 0-d."""
     if isinstance(result, Tensor):
         raise TypeError("the forward of an operator returned a Tensor for arrays; it must compute with arrays")
     array: Array = np.asarray(result)
@@ -169,16 +169,16 @@ def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arr
 
 
 def forward_array(tensor: Tensor) -> Array:
-    """Return the array of a tensor, as the forward of an operator takes it: also of a scalar."""
+    """Return the array of a tensor, also of a scalar, for the forward of an operator."""
     array = tensor._array
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
 def writes_reals(target: Array, result: Any) -> bool:
-    """Return whether the result of a forward is real and the `target` that it is about to overwrite is complex.
+    """Return whether the result of a forward is real and the `target` to overwrite is complex.
 
     Raises:
-        ValueError: if it has a different shape.
+        ValueError: if the result has a different shape.
     """
     if np.shape(result) != target.shape:
         raise ValueError(
@@ -188,12 +188,12 @@ def writes_reals(target: Array, result: Any) -> bool:
 
 
 def geometry_of(tensor: Tensor) -> TensorGeometry:
-    """Return sizes, strides and offset of a tensor in its base."""
+    """Return the sizes, strides and offset of a tensor in its base."""
     return TensorGeometry.of(tensor._array, root_of(tensor)._array)
 
 
 def frozen_copy(option: Any) -> Any:
-    """Return a copy of an option of an operator that later changes do not affect."""
+    """Return a copy of an operator's option that is not affected by later changes."""
     if type(option) is tuple:
         for item in option:
             if type(item) in MUTABLE:
@@ -207,20 +207,20 @@ def frozen_copy(option: Any) -> Any:
 
 
 def plain_option(operator: str, argument: str, value: Tensor) -> Any:
-    """Return the number or array of a tensor that was passed for a plain option."""
+    """Return the number or array of a tensor that was passed as a plain option."""
     if current_edge(value) is not None:
         raise DifferentiabilityError(
             f"no gradient flows to argument {argument!r} of operator {operator!r}, which is not a tensor in its "
             "declaration: pass a number, an array or the tensor's detach()"
         )
     if has_tangent(value):
-        return value  # forward mode refuses it
+        return value  # rejected in forward mode
     array = array_of(value, f"argument {argument!r} of operator {operator!r}")
     return array if array.ndim else array.item()
 
 
 def refuse_tensors(operator: str, argument: str, value: Any) -> None:
-    """Raise for tensors in `value`, which the declaration does not expect, since no gradient would flow to them."""
+    """Raise for tensors in a plain argument `value`, since no gradient would flow to them."""
     if type(value) is dict:
         value = tuple(value.values())
     if type(value) in (list, tuple):
@@ -235,12 +235,12 @@ def refuse_tensors(operator: str, argument: str, value: Any) -> None:
 
 
 def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor) -> Tensor:
-    """Evaluate a formula of an elementwise operator where the incoming gradient is not zero; return 0 elsewhere.
+    """Evaluate a formula of an elementwise operator where the incoming gradient is nonzero, and return 0 elsewhere.
 
-    Where the gradient is zero and the formula gives NaN, it is not computed at all, since its own derivatives might be
-    infinite there. See Note [Infinite slopes] in docs/notes/declarations.md.
+    Where the gradient is zero and the formula yields NaN, it is not evaluated at all, since its own derivatives might
+    be infinite there. See Note [Infinite slopes] in docs/notes/declarations.md.
     """
-    if observed() is not None:  # a trace must hold for other values, too
+    if observed() is not None:  # a trace must be valid for other values too
         return TENSOR_FUNCTIONS._where_flowing(formula(grad, *tensors), grad)  # type: ignore[no-any-return]
     with no_grad():
         product = formula(grad, *tensors)._array
@@ -258,7 +258,7 @@ def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str)
     """Return the result of a user's formula in the shape and dtype of its input.
 
     Raises:
-        GradientMismatchError: if the input cannot be broadcast to its shape.
+        GradientMismatchError: if the input cannot be broadcast to the shape of the result.
     """
     if grad is None or like is None:
         return grad

@@ -1,7 +1,7 @@
-"""Python's operators on tensors: each is the code of the generated function itself, so that no call is added.
+"""Python's operators on tensors, which share the code of the generated functions to avoid an additional call.
 
-Only one global name differs: for operands that cannot be converted, it returns NotImplemented, so that Python tries the
-other operand's class.
+Only one global name differs: the function for operands that cannot be converted, which returns NotImplemented, so that
+Python tries the other operand's class.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .operands import operands
 
 __all__: list[str] = []
 
-# Operators with a reflected and, if the row has one, an in-place form.
+# Operators with a reflected form and, if declared, an in-place form.
 SAME_ORDER = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
     "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
@@ -32,7 +32,7 @@ COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater
 
 
 def _when_called(form: Callable[[Any], Any], operator: Any, name: str) -> Any:
-    """Return the reflected or augmented form of an operator, as a method that is generated on the first call."""
+    """Return the reflected or augmented form of an operator as a method that is generated on the first call."""
 
     def first_call(self: Any, other: Any) -> Any:
         method = _as_method(form(operator))
@@ -47,7 +47,7 @@ def _not_implemented() -> Any:
 
 
 def _factors(first: Any, second: Any) -> Any:
-    """Return the operands of a product; Python itself repeats a list if the other one is an integer."""
+    """Return the operands of a product; if the other operand is an integer, Python itself repeats a list."""
     number, other = (first, second) if isinstance(first, Tensor) else (second, first)
     if isinstance(other, (list, tuple)) and is_scalar(number) and number.dtype.kind in "iu":
         raise UnsupportedTypeError(
@@ -57,7 +57,7 @@ def _factors(first: Any, second: Any) -> Any:
 
 
 def _as_method(function: Any) -> Any:
-    """Return a generated function as one of Python's operators."""
+    """Return a generated function as a method for one of Python's operators."""
     names: dict[str, Any] = {"foreign_operand": _not_implemented}
     if function is OPERATORS["mul"].function:
         names["operands"] = _factors

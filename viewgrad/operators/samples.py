@@ -1,4 +1,4 @@
-"""Arguments on which an operator is tested: `draws` writes them down, `samples_of` draws them."""
+"""Arguments for testing operators: `draws` declares them, and `samples_of` draws them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 @attrs.frozen
 class Sample:
-    """One call of an operator, with arrays for its tensors."""
+    """A call of an operator, with arrays for its tensors."""
 
     operator: Operator
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
     def bound(self) -> dict[str, Any]:
-        """Return the arguments that are given, by name."""
+        """Return the given arguments by name."""
         names = [argument.name for argument in self.operator.signature.arguments]
         return dict(zip(names, self.args)) | self.kwargs
 
     def differentiable(self) -> list[str]:
-        """Return the names of the arguments that can require gradients: differentiable, given, and of a float dtype."""
+        """Return the names of the given arguments that can require gradients, because of their declaration and dtype.
+        """
         given = self.bound()
         return [
             name
@@ -41,15 +42,15 @@ class Sample:
         ]
 
     def replace(self, /, **arguments: Any) -> Sample:
-        """Return this call with other values for some arguments."""
+        """Return the call with other values for some arguments."""
         given = self.bound() | arguments
         names = [argument.name for argument in self.operator.signature.arguments]
         return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
 
     def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
-        """Return this call with its differentiable arguments in another dtype; imaginary parts are drawn.
+        """Return the call with its differentiable arguments in another dtype; imaginary parts are drawn.
 
-        Arguments that cannot be complex get the real dtype of the same precision.
+        Arguments that cannot be complex are converted to the real dtype of the same precision.
         """
 
         def converted(name: str, array: Any) -> Any:
@@ -82,8 +83,8 @@ class Sample:
 def case(*args: Any, **kwargs: Any) -> Call:
     """Return a call for `draws`.
 
-    Positional tuples are the shapes of tensors to draw, and lists of them lists of tensors. Everything else, including
-    arrays and keyword arguments, is passed unchanged.
+    Positional tuples are shapes of tensors to draw, and lists of tuples are lists of tensors. Everything else,
+    including arrays and keyword arguments, is passed unchanged.
     """
     return args, kwargs
 
@@ -114,10 +115,10 @@ def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[
 
 
 def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[Call]]:
-    """Return the `samples` of an operator that are the same each time.
+    """Return the `samples` of an operator that are always the same.
 
     Raises:
-        TypeError: if they are not calls.
+        TypeError: if an item is not a call.
     """
     for call in calls if isinstance(calls, list | tuple) else [calls]:
         pair = isinstance(call, tuple) and len(call) == 2
@@ -130,7 +131,7 @@ def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[C
 
 
 def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
-    """Return the calls on which `operator` is tested, always the same ones."""
+    """Return the calls with which `operator` is tested, which are always the same."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.name.encode())])
     samples = operator.samples
     if samples is None:
@@ -145,7 +146,7 @@ def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
 
 
 def samples_in_each_kind(operator: Operator, seed: int = 0) -> list[Sample]:
-    """Return sample calls with real numbers and, if the operator accepts them, with complex ones."""
+    """Return sample calls with real numbers and, if the operator supports them, with complex numbers."""
     samples = samples_of(operator, seed)
     rng = np.random.default_rng([seed, 1])
     if any(operator.accepts_complex(name) for name in operator.differentiable):

@@ -918,19 +918,19 @@ def argmin(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: boo
     """
 
 def argwhere(a: _TensorLike) -> Tensor:
-    """Return the indices of the nonzero elements, one row for each."""
+    """Return the indices of the nonzero elements, with a row for each."""
 
 def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
     """Return whether two tensors have the same shape and elements."""
 
 def astype(x: _TensorLike, dtype: npt.DTypeLike | None, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """Return the values in another dtype; differentiable if that is a floating-point or complex one.
+    """Return the values in another dtype; differentiable for floating-point and complex dtypes.
 
     Arguments:
-        dtype: the dtype wanted.
-        copy: False gives the tensor itself where it has that dtype already.
+        dtype: the desired dtype.
+        copy: False returns the tensor itself if it already has the dtype.
 
-    For the dtype `object` it is NumPy's array of the elements, each a tensor with its history.
+    For the dtype `object`, the result is a NumPy array of the elements, each a tensor with its history.
     """
 
 def average(a: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
@@ -948,51 +948,53 @@ def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = N
 
     Arguments:
         self: a tensor of shape (batch, channels, ...).
-        running_mean, running_var: the statistics that are used where not `training`, one number for each channel. When
-            training they are updated in place, the variance without bias.
+        running_mean, running_var: the statistics to use if not `training`, one number for each channel. During training
+            they are updated in place, with the unbiased variance.
         weight, bias: one number for each channel.
         training: whether to use the statistics of this batch.
         momentum: the weight of this batch in the running statistics.
-        eps: a constant added to the variance, for stability.
+        eps: a constant added to the variance for stability.
 
     Raises:
         ValueError: for a batch with one value per channel when training, or without running statistics when not.
     """
 
 def block(arrays: _TensorLike) -> Tensor:
-    """Assemble tensors in nested lists as the blocks of a matrix; the innermost lists run along the last axis."""
+    """Assemble tensors in nested lists into a block matrix; the innermost lists are concatenated along the last axis.
+        
+    """
 
 def choose(a: _TensorLike, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
-    """Return, for each element, the value of the choice given by the integers `a`."""
+    """Return, for each element, the value from the choice selected by the integers `a`."""
 
 def column_stack(tup: _TensorLike) -> Tensor:
-    """Stack vectors as columns, or join matrices along the second dimension."""
+    """Stack vectors as columns, or concatenate matrices along the second dimension."""
 
 def compress(condition: _TensorLike, a: Any, axis: _Axis = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """Return the slices along `axis` where the one-dimensional condition is true."""
 
 def cond(self: _TensorLike, p: Any = None) -> Tensor:
-    """Return the condition numbers of matrices in the norm of order `p`, by default the 2-norm."""
+    """Return the condition numbers of matrices in the `p`-norm, by default the 2-norm."""
 
 def contiguous(self: _TensorLike) -> Tensor:
-    """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
+    """Return the tensor itself if it is in row-major order, otherwise a copy in that order."""
 
 def copy(a: _TensorLike, order: str = 'K', subok: bool = False) -> Tensor:
     """Return a copy with the same history, like `clone()`; a scalar is returned unchanged."""
 
 def corrcoef(x: _TensorLike, y: Any = None, rowvar: bool = True, *, dtype: npt.DTypeLike | None = None, bias: Any = None, ddof: float | None = None) -> Tensor:
-    """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
+    """Return the correlation matrix of variables in rows, or in columns unless `rowvar`."""
 
 def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
-    """Return the negative log-probability, by `softmax`, of each example's class.
+    """Return the cross-entropy between a target and the `softmax` of scores.
 
     Arguments:
         self: a tensor of shape (batch, classes, ...) or (classes,).
         target: the class of each example; or the probability of each class, in the shape of `self`.
         weight: one number for each class.
-        ignore_index: the class that does not count.
+        ignore_index: the class of examples to ignore.
         reduction: "mean" (weighted by `weight`, for classes), "sum" or "none".
-        label_smoothing: the part of the target's probability that is divided among all classes.
+        label_smoothing: the fraction of the target's probability that is distributed evenly over all classes.
     """
 
 def cumprod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
@@ -1067,19 +1069,20 @@ def diagflat(v: _TensorLike, k: int = 0) -> Tensor:
     """Return a matrix with the elements of a tensor on a diagonal."""
 
 def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Tensor:
-    """Return the values, zeroed with probability `p` and otherwise divided by 1 - p; unchanged if not training.
+    """Set values to zero with probability `p` and divide the others by 1 - p; return the values unchanged if not
+    training.
 
     Arguments:
         p: the probability.
-        training: whether to leave anything out.
-        generator: a `numpy.random.Generator`, from which the choice is drawn. There is no hidden one.
+        training: whether to apply dropout.
+        generator: a `numpy.random.Generator`, from which the mask is drawn; there is no default generator.
 
     Raises:
         TypeError: when training without a generator.
     """
 
 def dstack(tup: _TensorLike) -> Tensor:
-    """Join tensors along the third dimension."""
+    """Concatenate tensors along the third dimension."""
 
 def ediff1d(ary: _TensorLike, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Return the differences of neighbours in the flattened tensor."""
@@ -1089,8 +1092,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = None, dtype: npt.DTy
 
     Arguments:
         operands: the subscripts, such as `"ij,jk->ik"`, and the tensors. Without an arrow, the result has the letters
-            that appear once, in alphabetical order. Alternatively, each tensor followed by a list of integers instead
-            of letters, and finally those of the result. For a single tensor without summation, the result is a view.
+            that appear once, in alphabetical order. Alternatively, each tensor is followed by a list of integers
+            instead of letters, and a list for the result comes last. For a single tensor without summation, the result
+            is a view.
         optimize, order: accepted for compatibility with NumPy; the order of the products is always optimized.
         out: the tensor to write to.
         dtype: the dtype of the computation.
@@ -1114,7 +1118,7 @@ def flatnonzero(a: _TensorLike) -> Tensor:
     """Return the indices of the nonzero elements in the flattened tensor."""
 
 def flip(m: _TensorLike, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
-    """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
+    """Return a view with the elements in reverse order along `axis`, or along every dimension if omitted."""
 
 def fliplr(m: _TensorLike) -> Tensor:
     """Return a view with the second dimension in reverse order."""
@@ -1123,14 +1127,14 @@ def flipud(m: _TensorLike) -> Tensor:
     """Return a view with the first dimension in reverse order."""
 
 def float_power(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
-    """Return the power, computed in double precision."""
+    """Return the power computed in double precision."""
 
 def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: Any = 1, dim: _Axis = None) -> Tensor:
-    """Return the derivatives of a sampled function along each dimension by central differences, as in `numpy.gradient`.
+    """Return the derivatives of a sampled function along each dimension, by central differences as in `numpy.gradient`.
 
     Arguments:
         f: the samples.
-        varargs: the distances or the coordinates of the samples: none, one for all dimensions, or one for each.
+        varargs: the distances or coordinates of the samples: none, one for all dimensions, or one for each dimension.
         axis: the dimensions; all of them if omitted.
         edge_order: 1 or 2, the order of the differences at both ends.
 
@@ -1154,20 +1158,20 @@ def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal[
 def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor]:
     """Return the number of elements, or the sum of their weights, in each bin, and the edges of the bins.
 
-    Counts are constant between their jumps; gradients flow to the weights and the edges.
+    Counts are piecewise constant; gradients flow to the weights and the edges.
     """
 
 def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along both axes."""
+    """Return the counts of points, or sums of weights, in the cells of a 2-d grid, and the edges along both axes."""
 
 def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """Return the edges of the bins of a histogram."""
 
 def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along each axis."""
+    """Return the counts of points, or sums of weights, in the cells of a grid, and the edges along each axis."""
 
 def hstack(tup: _TensorLike, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind') -> Tensor:
-    """Join tensors along the second dimension, and vectors along their only one."""
+    """Concatenate tensors along the second dimension, and vectors along their only dimension."""
 
 def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """Return the inverse of `hfft`: half of a Hermitian-symmetric sequence."""
@@ -1176,7 +1180,7 @@ def index_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
     """Add the slices of `source` at `index` along `axis`, in place, at a cost proportional to the size of `source`."""
 
 def inner(a: _TensorLike, b: Any, /) -> Tensor:
-    """Return the inner product over the last dimension of both."""
+    """Return the inner product over the last dimension of both tensors."""
 
 def insert(arr: _TensorLike, obj: Any, values: Any, axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
     """Return a copy with values inserted before the given indices along an axis, or in the flattened tensor."""
@@ -1185,7 +1189,7 @@ def instance_norm(self: _TensorLike, weight: Any = None, bias: Any = None, eps: 
     """Normalize each channel of each example to mean 0 and variance 1, then scale and shift."""
 
 def intersect1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
-    """Return the sorted elements that are in both."""
+    """Return the sorted elements that are in both tensors."""
 
 def isclose(a: _TensorLike, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
@@ -1251,9 +1255,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
     Arguments:
         tensors: the coordinates along each axis.
-        copy: whether the results have their own memory; otherwise they are views.
-        sparse: whether the results keep length 1 in the dimensions along which they are constant.
-        indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
+        copy: whether the results own their memory; otherwise they are views.
+        sparse: whether the results have length 1 in the dimensions along which they are constant.
+        indexing: "xy", for which the first axis is the second dimension of the results, or "ij".
     """
 
 def min(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
@@ -1372,7 +1376,7 @@ def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool 
     """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
 
     Arguments:
-        ord: the order; by default the root of the sum of squares.
+        ord: the order; by default the square root of the sum of squares.
         axis: one dimension for vector norms, two for matrix norms, or None for the whole tensor.
         keepdims: whether to keep the reduced dimensions with length 1.
     """
@@ -1384,10 +1388,10 @@ def percentile(a: _TensorLike, q: Any, axis: _Axis = None, out: Any = None, over
     """Return the percentiles of the values."""
 
 def piecewise(x: _TensorLike, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
-    """Return, for each element, the result of the function (or the number) of the last true condition; 0 elsewhere."""
+    """Return, for each element, the value of the function (or number) of the last true condition, or 0."""
 
 def place(arr: _TensorLike, mask: Any, vals: Any) -> None:
-    """Write values, one after the other, where a mask is true, in place."""
+    """Write values, in order, where a mask is true, in place."""
 
 def poly(seq_of_zeros: _TensorLike) -> Tensor:
     """Return the coefficients of the polynomial with the given roots, or of a characteristic polynomial."""
@@ -1408,7 +1412,7 @@ def polyfit(x: _TensorLike, y: Any, deg: Any, rcond: Any = None, full: bool = Fa
     """
 
 def polyint(p: _TensorLike, m: Any = 1, k: int | None = None) -> Tensor:
-    """Return the `m`-th integral of a polynomial, with the constants `k`."""
+    """Return the `m`-th integral of a polynomial, with the integration constants `k`."""
 
 def polymul(a1: _TensorLike, a2: Any) -> Tensor:
     """Return the product of two polynomials; leading zeros are ignored, as in NumPy."""
@@ -1417,7 +1421,7 @@ def polysub(a1: _TensorLike, a2: Any) -> Tensor:
     """Return the difference of two polynomials."""
 
 def polyval(p: _TensorLike, x: Any) -> Tensor:
-    """Evaluate the polynomial with coefficients `p`, from the highest power down, at `x`."""
+    """Evaluate the polynomial with coefficients `p`, highest power first, at `x`."""
 
 def prod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.
@@ -1455,13 +1459,13 @@ def putmask(a: _TensorLike, /, mask: Any, values: Any) -> None:
     """Write `values`, repeated as needed, where the mask is true, in place."""
 
 def resized(a: _TensorLike, new_shape: Any) -> Tensor:
-    """Return a copy in another shape, repeated as often as needed."""
+    """Return a copy in another shape, with the elements repeated as needed."""
 
 def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: float = 1e-06) -> Tensor:
     """Divide by the root mean square over the last dimensions, then scale by `weight`."""
 
 def roots(p: _TensorLike) -> Tensor:
-    """Return the roots of a polynomial, as functions of all coefficients; leading zeros are ignored, as in NumPy."""
+    """Return the roots of a polynomial, differentiable in all coefficients; leading zeros are ignored, as in NumPy."""
 
 def rot90(m: _TensorLike, k: int = 1, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (0, 1)) -> Tensor:
     """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
@@ -1479,15 +1483,15 @@ def select(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
     """
 
 def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """Return the elements of the first that are not in the second, sorted unless they are assumed unique."""
+    """Return the elements of the first tensor that are not in the second, sorted unless they are assumed unique."""
 
 def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """Return the sorted elements that are in exactly one of the two."""
+    """Return the sorted elements that are in exactly one of the two tensors."""
 
 def split(ary: _TensorLike, indices_or_sections: Any, axis: _Axis = 0, *, dim: _Axis = None) -> list[Tensor]:
-    """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
+    """Split a tensor along an axis into equal sections or at given indices, as in `numpy.split`.
 
-    `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which takes lengths.
+    `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which accepts lengths.
     """
 
 def std(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
@@ -1545,19 +1549,19 @@ def sum(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, 
     """
 
 def tensorinv(a: _TensorLike, ind: int = 2) -> Tensor:
-    """Return the inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+    """Return the inverse of the linear map `b -> tensordot(a, b, ind)`."""
 
 def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
-    """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+    """Solve `tensordot(a, x, x.ndim) == b` for the tensor `x`."""
 
 def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
-    """Return a window without zeros at the front (f) and back (b), along all dimensions or `axis`."""
+    """Return a window without leading (f) and trailing (b) zeros, along all dimensions or `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
-    """Return the sorted distinct elements of both."""
+    """Return the sorted distinct elements of both tensors."""
 
 def unwrap(p: _TensorLike, discont: Any = None, axis: _Axis = -1, *, period: float = 6.283185307179586, dim: _Axis = None) -> Tensor:
-    """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+    """Add multiples of `period` to the values, so that no step along `axis` exceeds half a period."""
 
 def vander(x: _TensorLike, N: Any = None, increasing: bool = False) -> Tensor:
     """Return the Vandermonde matrix of a vector."""
@@ -1594,7 +1598,7 @@ def vdot(a: _TensorLike, b: Any, /) -> Tensor:
     """Return the dot product of all elements; the first tensor is conjugated."""
 
 def vstack(tup: _TensorLike, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind') -> Tensor:
-    """Stack vectors as rows, or join tensors along the first dimension."""
+    """Stack vectors as rows, or concatenate tensors along the first dimension."""
 
 acos = arccos
 acosh = arccosh

@@ -214,7 +214,7 @@ class OperatorMethods:
         """Return the indices that sort the elements."""
 
     def argwhere(self) -> Tensor:
-        """Return the indices of the nonzero elements, one row for each."""
+        """Return the indices of the nonzero elements, with a row for each."""
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
         """Return a view of the memory of the tensor's base, by lengths, strides and offset in elements.
@@ -310,7 +310,7 @@ class OperatorMethods:
         """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
 
     def choose(self, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
-        """Return, for each element, the value of the choice given by the integers `a`."""
+        """Return, for each element, the value from the choice selected by the integers `a`."""
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Return at most `chunks` consecutive pieces of dimension `dim`, of equal length except the last."""
@@ -337,7 +337,7 @@ class OperatorMethods:
         """Return the complex conjugate; a real tensor is returned unchanged, as in NumPy."""
 
     def contiguous(self) -> Tensor:
-        """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
+        """Return the tensor itself if it is in row-major order, otherwise a copy in that order."""
 
     def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
         """The convolution of two vectors; `mode` is "full", "same" or "valid"."""
@@ -358,7 +358,7 @@ class OperatorMethods:
         """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
 
     def corrcoef(self, *, rowvar: bool = True) -> Tensor:
-        """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
+        """Return the correlation matrix of variables in rows, or in columns unless `rowvar`."""
 
     def correlate(self, v: _TensorLike, mode: str = 'valid') -> Tensor:
         """The cross-correlation of two vectors; the second is conjugated."""
@@ -619,7 +619,7 @@ class OperatorMethods:
         """Write one value to every element."""
 
     def fill_diagonal(self, val: Any, wrap: bool = False) -> None:
-        """Fill the main diagonal in place with a value, or with several that are repeated."""
+        """Fill the main diagonal in place with a value, or with several values that are repeated."""
 
     def flatnonzero(self) -> Tensor:
         """Return the indices of the nonzero elements in the flattened tensor."""
@@ -628,7 +628,7 @@ class OperatorMethods:
         """Flatten the tensor, or its dimensions from `start_dim` to `end_dim`."""
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
+        """Return a view with the elements in reverse order along `axis`, or along every dimension if omitted."""
 
     def fliplr(self) -> Tensor:
         """Return a view with the second dimension in reverse order."""
@@ -772,7 +772,7 @@ class OperatorMethods:
         """Add the slices of `source` at `index` along `axis`, in place, at a cost proportional to the size of `source`."""
 
     def inner(self, other: Any) -> Tensor:
-        """Return the inner product over the last dimension of both."""
+        """Return the inner product over the last dimension of both tensors."""
 
     def interp(self, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
         """The piecewise linear interpolant of the values `fp` at the increasing points `xp`, constant outside; at a knot the gradient is that of the segment to the right."""
@@ -1192,7 +1192,7 @@ class OperatorMethods:
         """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
 
         Arguments:
-            ord: the order; by default the root of the sum of squares.
+            ord: the order; by default the square root of the sum of squares.
             axis: one dimension for vector norms, two for matrix norms, or None for the whole tensor.
             keepdims: whether to keep the reduced dimensions with length 1.
         """
@@ -1278,7 +1278,7 @@ class OperatorMethods:
         """Radians converted to degrees."""
 
     def ravel(self, order: str = 'C') -> Tensor:
-        """Return the elements in one dimension: a view if NumPy's is one, a copy otherwise."""
+        """Return the elements as a one-dimensional tensor, as a view whenever NumPy's result is one."""
 
     def reciprocal(self) -> Tensor:
         """1 / value."""
@@ -1359,7 +1359,7 @@ class OperatorMethods:
         """Each element, or each slice along `axis`, repeated."""
 
     def reshape(self, *shape: Any, order: str = 'C', copy: bool | None = None) -> Tensor:
-        """Return the elements in another shape: a view if NumPy's is one, a copy otherwise."""
+        """Return the elements in another shape, as a view whenever NumPy's result is one."""
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Change the shape in place, padding with zeros, if no other tensor uses the memory."""
@@ -1426,7 +1426,7 @@ class OperatorMethods:
         """Add `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
 
     def searchsorted(self, v: Any, side: str = 'left', sorter: Any = None) -> Tensor:
-        """Return the indices at which values would have to be inserted to keep a vector sorted."""
+        """Return the insertion points of values in a sorted vector."""
 
     def select(self, dim: int, index: int) -> Tensor:
         """Return a view of the slice at `index` of dimension `dim`, without that dimension."""
@@ -1438,10 +1438,10 @@ class OperatorMethods:
         """The scaled `elu` of self-normalizing networks; at 0 the gradient from below."""
 
     def setfield(self, *args: Any, **kwargs: Any) -> None:
-        """Raise an error, because the memory is not exposed."""
+        """Raise an error, since the memory is not exposed."""
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
-        """Do nothing: tensors are always writable, and track their writes."""
+        """Do nothing, since tensors are always writable and track their writes."""
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-self))."""
@@ -1697,7 +1697,7 @@ class OperatorMethods:
         """Return a view with a new dimension of length 1 at `dim`."""
 
     def unwrap(self, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
-        """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+        """Add multiples of `period` to the values, so that no step along `axis` exceeds half a period."""
 
     def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The variance, with `ddof` subtracted from the number of elements.
@@ -1737,7 +1737,7 @@ class OperatorMethods:
         """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
     def view(self, *shape: Any, dtype: npt.DTypeLike | None = None, type: Any = None) -> Tensor:
-        """Return a view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+        """Return a view in another shape, or of the same memory with another real or complex dtype."""
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view in the shape of `other`."""
@@ -1796,7 +1796,7 @@ class OperatorMethods:
 
     @property
     def ctypes(self) -> Any:
-        """Return the memory for C functions, if it belongs to an array that an adopted function captures."""
+        """Return the memory for C functions, if it belongs to an array captured by an adopted function."""
 
     @property
     def denominator(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a guard compares of settings of the process and values of the context, which library functions read."""
+"""The settings of the process and values of the context that guards compare, since library functions read them."""
 
 from __future__ import annotations
 

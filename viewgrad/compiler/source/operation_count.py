@@ -18,7 +18,7 @@ CONTRACTIONS: Final = ("linalg.", "matmul", "dot", "einsum", "tensordot", "convo
 
 @attrs.frozen
 class _Sizes:
-    """What is known of the inputs: their shapes, and the values of integers and of loop variables.
+    """The known properties of the inputs: their shapes, and the values of integers and of loop variables.
 
     Attributes:
         shapes: the shapes of arrays, by variable.

@@ -1,1 +1,1 @@
-"""From declarations to code: the functions and node classes of the operators, written as Python source."""
+"""Code generation from declarations: the functions and node classes of the operators, as Python source."""

@@ -1,4 +1,4 @@
-"""Writes the checks of a generated function for unsupported dtypes."""
+"""The checks of a generated function for unsupported dtypes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..language.spec import UNDECIDED, Operator
 
 
 def refuses_itself(operator: Operator) -> bool:
-    """Return whether NumPy refuses complex numbers, so that no check is needed."""
+    """Return whether NumPy itself raises for complex numbers, so that no check is needed."""
     forward = operator.forward
     return isinstance(forward, np.ufunc) and not any(set("FDG") & set(loop) for loop in forward.types)
 
@@ -17,8 +17,8 @@ def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
     """Return a check that no argument without a complex derivative is complex.
 
     Arguments:
-        operator: the operator whose function is written.
-        always: whether to check the dtypes even if NumPy itself would refuse complex numbers.
+        operator: the operator whose function is generated.
+        always: whether to check the dtypes even if NumPy itself would raise for complex numbers.
     """
     if not operator.formulas or (refuses_itself(operator) and not always):
         return []
@@ -45,7 +45,7 @@ def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
 
 
 def guarded_forward(operator: Operator, call: str) -> list[str]:
-    """Return the call of the forward, with the library's own error for complex numbers that NumPy refuses."""
+    """Return the call of the forward, which raises the library's own error for complex numbers that NumPy rejects."""
     if not operator.formulas or not refuses_itself(operator):
         return [f"    {call}"]
     return [

@@ -1,4 +1,4 @@
-"""Writes the function of an operator and its in-place variant as Python source."""
+"""Generation of the function of an operator and its in-place variant."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .dtype_checks import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_input_specs
 from .scalars import scalar_path
 
-CHOOSING = ("condition", "mask")  # arguments that choose among the others, and are not combined with them
+CHOOSING = ("condition", "mask")  # arguments that select among the others and are not combined with them
 
 
 class FunctionWriter:
-    """Writes the function of an operator and its in-place variant.
+    """Generates the function of an operator and its in-place variant.
 
     Arguments:
         operator: its declaration.
@@ -53,7 +53,7 @@ class FunctionWriter:
                 test = f"type(r{i}) is not ndarray or r{i}.base is not None"
                 if not operator.returns_0d_arrays:
                     test += f" or not r{i}.ndim"
-                if operator.user_defined:  # it may return an input itself, or one array twice
+                if operator.user_defined:  # it may return one of its inputs, or the same array twice
                     others += [f"r{j}" for j in range(i)]
                     test += "".join(f" or r{i} is {other}" for other in others)
                 if not operator.returns_0d_arrays and not operator.user_defined:
@@ -77,7 +77,7 @@ class FunctionWriter:
     def inplace(self, *, augmented: bool = False) -> str:
         """Return the source of the in-place variant; with `augmented`, of `x += y`, which rebinds scalars.
 
-        The node saves inputs before the write, which preserves them, and the result after it.
+        The node saves inputs before the write, which preserves them, and the result after the write.
         """
         operator = self.operator
         declared = operator.inplace_declaration or operator
@@ -95,7 +95,7 @@ class FunctionWriter:
         lines += self._special("run_special_inplace")
         lines += self._arrays()
         lines += kind_check(operator, always=True)
-        numbers = sorted({0, *self._differentiable()})  # the history of a target ends if its old value does not matter
+        numbers = sorted({0, *self._differentiable()})  # the history of a target ends if its old value is irrelevant
         lines += self._edges(numbers)
         some = " or ".join(f"e{i} is not None" for i in numbers)
         check = [
@@ -135,13 +135,13 @@ class FunctionWriter:
     # -- the parts -----------------------------------------------------------------------------------------------------
 
     def _written_value(self, declared: Operator) -> tuple[list[str], str, str]:
-        """Return the lines that compute the value, the write, and whether it writes reals to complex numbers."""
+        """Return the lines that compute the value, the write, and whether it writes real to complex numbers."""
         operator = self.operator
         forward = f"{operator.name}_forward" if declared is operator else f"{operator.name}_inplace_forward"
         call = f"{forward}({self.signature.call(self._array_name)}"
         if not isinstance(declared.forward, np.ufunc):
             return [f"r0 = {call})", "real = writes_reals(a0, r0)"], "copyto(a0, r0, 'same_kind')", "real"
-        # Passing it by position is faster, but NumPy requires the name for these two.
+        # Passing `out` by position is faster, but NumPy requires the name for these two.
         name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
         return [], f"{call}, {name_of_out}a0)", "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
 
@@ -183,7 +183,8 @@ class FunctionWriter:
 
     @staticmethod
     def _with_not_implemented(lines: list[str]) -> list[str]:
-        """Return the conversion of two operands, with NotImplemented if Python's operators cannot convert them."""
+        """Return the conversion of two operands, which yields NotImplemented if Python's operators cannot convert them.
+        """
         converted = [f"    {line}" for line in lines]
         return ["    try:", *converted, "    except UnsupportedTypeError:", "        return foreign_operand()"]
 
@@ -195,7 +196,7 @@ class FunctionWriter:
         return ["    except OverflowError:", f"        {operands} = wide_operands({ufunc.__name__!r}, {operands})"]
 
     def _refuse_tensors(self) -> list[str]:
-        """Return a check that no argument is a tensor that the declaration does not know to be one."""
+        """Return a check that no plain argument is a tensor."""
         lines = []
         for argument in self.signature.plain:
             name = argument.name
@@ -204,7 +205,7 @@ class FunctionWriter:
                     f"    if type({name}) in HOLDERS:",
                     f"        refuse_tensors({self.operator.name!r}, {name!r}, {name})",
                 ]
-            else:  # integers are taken, as NumPy does
+            else:  # integers are accepted, as in NumPy
                 lines += [
                     f"    if type({name}) is Tensor:",
                     f"        {name} = plain_option({self.operator.name!r}, {name!r}, {name})",
@@ -307,7 +308,7 @@ class FunctionWriter:
         return f"save({name}) if {self._array_name(name)}.ndim else save_scalar({name})"
 
     def _metadata(self, name: str, attribute: str) -> str:
-        """Return the expression for the metadata of a tensor that need not be saved."""
+        """Return the expression for the metadata of a tensor whose value need not be saved."""
         if name not in self.number:
             return f"{'a0' if self.inplace_result else f'r{self.signature.outputs.index(name)}'}.{attribute}"
         if self.listed is not None:
@@ -374,7 +375,7 @@ class FunctionWriter:
         if self.listed is not None:
             some = "edges.count(None) != len(edges)"
         several = grads_are_several(operator)
-        # An operator that casts, or an unknown one, may return integers, which have no gradient.
+        # An operator that casts, or an unknown operator, may return integers, which have no gradient.
         casts = operator.user_defined or any(argument.name == "dtype" for argument in self.signature.plain)
         first = next(i for i, output in enumerate(outputs) if output not in operator.nondifferentiable_outputs)
         floating = f" and r{first}.dtype.kind in 'fc'" if casts and not several else ""
@@ -417,7 +418,7 @@ class FunctionWriter:
 
 
 def may_write_reals(operator: Operator) -> bool:
-    """Return whether the in-place variant may write real numbers over complex ones, as some ufuncs do."""
+    """Return whether the in-place variant may write real over complex numbers, as some ufuncs do."""
     ufunc = operator.forward
     if not isinstance(ufunc, np.ufunc):
         return True

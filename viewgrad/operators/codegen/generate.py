@@ -1,11 +1,11 @@
 """Code generation: the function, the in-place variant and the node class of an operator, as Python source.
 
-The generated code is flat and specialised: no loops over arguments, no dispatch on properties of the declaration. The
-source is registered with `linecache`, so that tracebacks and debuggers show it. The code of each operator is a module
-to Python, so that `inspect` finds the source of functions and classes.
+The generated code is flat and specialized: no loops over arguments, no dispatch on properties of the declaration. The
+source is registered with `linecache`, so that tracebacks and debuggers show it. The code of each operator has its own
+module, so that `inspect` finds the source of functions and classes.
 
-The functions of the library's operators are generated when they are first called. Until then, a function of the same
-signature generates them and takes over their code object. So references to it remain valid, and later calls have no
+The functions of the library's operators are generated on their first call. Until then, a function with the same
+signature generates them and takes over their code object, so that references to it remain valid and later calls have no
 overhead. See Note [Code generation on first call] in docs/notes/declarations.md.
 """
 
@@ -62,12 +62,12 @@ from .function_writer import FunctionWriter, may_write_reals
 from .node_writer import LARGE, MANY_ELEMENTS, NodeWriter, backward_name
 from .scalars import form_of
 
-try:  # the function behind numpy.count_nonzero, whose checks cost as much again
+try:  # the function behind numpy.count_nonzero, whose checks double the cost
     from numpy._core.multiarray import count_nonzero
 except ImportError:
     from numpy import count_nonzero
 
-# The helper functions that generated code calls.
+# The helper functions called by generated code.
 INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {
     "ALONE_IN_NODE": ALONE_IN_NODE,
     "CopyBackwards": CopyBackwards,
@@ -136,11 +136,12 @@ _generation: Final = itertools.count(2)
 
 
 def environment_of(operator: Operator) -> dict[str, Any]:
-    """Return the globals of the generated code of one operator, like those of a module."""
+    """Return the globals of the generated code of an operator, like those of a module."""
     name = operator.name
     label = name
     if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
-        label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one still show its source
+        # tracebacks into the earlier definition still show its source
+        label = f"{name}, definition {next(_generation)}"
     module = ModuleType(f"viewgrad.operators.generated.{label}", f"Generated from the row of {name}.")
     module.__file__ = f"<viewgrad generated: {label}>"
     environment = vars(module)
@@ -157,11 +158,11 @@ def environment_of(operator: Operator) -> dict[str, Any]:
 
 
 def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
-    """Fill in the functions of `operator`, which are written when they are first called.
+    """Define the functions of `operator`, whose code is generated on the first call.
 
     Arguments:
         operator: its declaration.
-        environment: the globals of what will be generated.
+        environment: the globals of the generated code.
     """
     name = operator.name
     source = _first_call(operator, name, "function")
@@ -200,7 +201,7 @@ def write(operator: Operator, which: str, function: FunctionType) -> FunctionTyp
 
 
 def with_names(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
-    """Return a copy of a generated function, written or not, with other values for some global names."""
+    """Return a copy of a generated function, or of one to be generated, with other values for some global names."""
     assert isinstance(function, FunctionType)
     names = function.__globals__ | names
     made = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
@@ -247,7 +248,7 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
     if form is not None:
         environment[f"{name}_scalar_rule"] = ScalarRule(form, scope[node_name])
     if f"{inplace_name}InPlace" in scope:
-        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # the name that users see
+        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # the name shown to users
     sys.modules[environment["__name__"]] = environment["_module"]
     for function in (operator.function, operator.inplace_function):
         if isinstance(function, FunctionType):
@@ -261,14 +262,14 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
 
 
 def announce(operator: Operator) -> None:
-    """Make `operator` callable by its name in formulas."""
+    """Make `operator` callable by name in formulas."""
     set_meaning(operator.name, operator.declared_forward, operator.function)
 
 
 def compile_plain(
     operator: Operator, environment: dict[str, Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """Return the function of an operator and its in-place variant, which ignore every mode but grad mode."""
+    """Return the function of an operator and its in-place variant, which ignore every mode except grad mode."""
     name = operator.name
     label = label_of(environment)
     writer = FunctionWriter(operator, plain=True)
@@ -279,12 +280,14 @@ def compile_plain(
 
 
 def label_of(environment: dict[str, Any]) -> str:
-    """Return the name that tracebacks show for the generated code of an operator."""
+    """Return the file name shown in tracebacks for the generated code of an operator."""
     return str(environment["__name__"]).rpartition(".")[2]
 
 
 def augmented(operator: Operator) -> Callable[..., Any]:
-    """Return the in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
+    """Return the in-place variant as called by Python's `x += y` and similar statements; it returns NotImplemented for
+    scalars.
+    """
     operator.write_code()
     environment = operator.function.__globals__
     source = FunctionWriter(operator).inplace(augmented=True)
@@ -294,9 +297,9 @@ def augmented(operator: Operator) -> Callable[..., Any]:
 
 
 def reflected(operator: Operator) -> Callable[..., Any]:
-    """Return the function of an operator with its two operands exchanged, for Python's `2.0 - x`.
+    """Return the function of an operator with its two operands swapped, for Python's `2.0 - x`.
 
-    It is generated instead of calling the function, which would make operators on scalars 10 % slower.
+    It is generated separately, since a call of the function would make operators on scalars 10 % slower.
     """
     operator.write_code()
     environment = operator.function.__globals__
@@ -311,7 +314,8 @@ def reflected(operator: Operator) -> Callable[..., Any]:
 
 
 def body(operator: Operator) -> str:
-    """Return the code of the function of an operator without its first line, for a function with more parameters."""
+    """Return the code of the function of an operator without its first line, for a function with additional parameters.
+    """
     operator.write_code()
     return FunctionWriter(operator).function().partition("\n")[2]
 

@@ -1,4 +1,4 @@
-"""Writes the node class of an operator as Python source."""
+"""Generation of the node class of an operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..lazy_imports import LazyFunction
 
 
 class NodeWriter:
-    """Writes the node class of an operator.
+    """Generates the node class of an operator.
 
     Arguments:
         operator: its declaration.
@@ -36,7 +36,7 @@ class NodeWriter:
         self.kept = tuple(dict.fromkeys(entry for formula in operator.formulas for entry in formula.kept))
         self.one = len(self.arguments) == 1 and self.listed is None
         self.symmetric = self._is_symmetric()
-        self.asks = False  # whether the methods ask if the run is a masked one
+        self.asks = False  # whether the methods check for a masked run
 
     def source(self) -> str:
         """Return the source of the class."""
@@ -65,7 +65,7 @@ class NodeWriter:
         if self.saved:
             lines += ["    def release(node):", *self.releases(), ""]
         lines += self.apply("apply_recorded", recorded=True, release=False)
-        if operator.zero_in_masked_runs:  # the replacements of these from the first masked run on
+        if operator.zero_in_masked_runs:  # the replacements of these methods from the first masked run on
             self.asks = True
             lines += self.apply("masked_apply", recorded=False, release=False)
             lines += self.apply("masked_consume", recorded=False, release=True)
@@ -74,7 +74,7 @@ class NodeWriter:
         return "\n".join(lines) + "\n"
 
     def _docstring(self) -> list[str]:
-        """Return the docstring of the class: the formulas."""
+        """Return the docstring of the class, which lists the formulas."""
         operator = self.operator
         texts = [f"{', '.join(formula.inputs)}: {formula.text.strip()}" for formula in operator.formulas]
         lines = [f"The backward step of {operator.signature}; the gradients of its inputs:", "", *texts]
@@ -82,11 +82,11 @@ class NodeWriter:
         return [f'    """{lines[0]}', *(f"    {line}".rstrip() for line in lines[1:]), '    """', ""]
 
     def inplace_class(self, may_be_real: bool) -> str:
-        """Return the source of the class of the nodes of the in-place variant.
+        """Return the source of the node class of the in-place variant.
 
         Arguments:
-            may_be_real: whether it may write real numbers over complex ones. The incoming gradient is then complex, and
-                its real part is that of the operator's own result.
+            may_be_real: whether it may write real over complex numbers. The incoming gradient is then complex, and its
+                real part is the gradient of the operator's result.
         """
         name = self.class_name
         lines = [
@@ -106,7 +106,7 @@ class NodeWriter:
         return "\n".join(lines) + "\n"
 
     def releases(self) -> list[str]:
-        """Write the method that releases the saved values."""
+        """Generate the method that releases the saved values."""
         listed = None if self.listed is None else self.listed.name
         return [
             f"        node.saved_{name} = {'[RELEASED] * len(node.edges)' if name == listed else 'RELEASED'}"
@@ -158,7 +158,7 @@ class NodeWriter:
         return [f"        if {needed}:"]
 
     def _loading(self, read: str, recorded: bool) -> list[str]:
-        """Write the lines that give a local name to a saved value."""
+        """Generate the lines that load a saved value into a local variable."""
         if not recorded and self._may_be_number(read):
             return [
                 f"{read} = node.saved_{read}",
@@ -168,8 +168,7 @@ class NodeWriter:
         return [f"{read} = {self._load(read, recorded)}"]
 
     def _evaluated(self, formula: Formula, recorded: bool, release: bool, indent: str) -> list[str]:
-        """Write the lines that compute the gradients of a formula, reusing the incoming gradient's memory if possible.
-        """
+        """Generate the lines that evaluate a formula, reusing the incoming gradient's memory if possible."""
         operator, order = self.operator, self.order
         targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
         product = self._formula(product_of(formula.tree), recorded)
@@ -181,12 +180,12 @@ class NodeWriter:
         if self.symmetric and later:
             others = [f"(e1 is None or {self._of_one_value()})"]
         earlier = operator.formulas[: operator.formulas.index(formula)]
-        # An interpreter that borrows references does not count a variable that was assigned from a parameter.
+        # An interpreter with borrowed references does not count a variable that was assigned from a parameter.
         others = [f"g{order[name]} is not grad" for other in earlier for name in other.inputs] + others
         return self._reused(formula, targets, product, written, others, indent)
 
     def _matched(self) -> list[str]:
-        """Write the lines that check gradients, or bring them to the shape and dtype of their inputs."""
+        """Generate the lines that check gradients, or convert them to the shape and dtype of their inputs."""
         operator = self.operator
         if operator.user_defined:
             return [
@@ -200,9 +199,10 @@ class NodeWriter:
         return ["        if node.input_specs is not None:", *matched]
 
     def _assigned(self, formula: Formula, targets: str, product: str, recorded: bool, indent: str) -> list[str]:
-        """Return the assignment of a formula's result, with zeros where the gradient is 0 if the formula requests that.
+        """Return the assignment of a formula's result, which is zero where the gradient is 0 if the formula requires
+        that.
 
-        For small gradients, checking that none of them is 0 is cheap, and nothing else needs to be done then.
+        For small gradients, checking that no element is 0 is cheap, and usually nothing else is needed.
         """
         if formula.tree is product_of(formula.tree) and not self.asks:
             return [f"{indent}{targets} = {product}  # {self.operator.row}"]
@@ -225,7 +225,7 @@ class NodeWriter:
         ]
 
     def _is_symmetric(self) -> bool:
-        """Return whether both operands have the same product as formula, which a value times itself needs only once."""
+        """Return whether both operands have the same formula, so that a value times itself needs it only once."""
         formulas = self.operator.formulas
         if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
             return False
@@ -236,11 +236,11 @@ class NodeWriter:
 
     def _of_one_value(self) -> str:
         one, other = (argument.name for argument in self.arguments)
-        # Hooks are to see the gradient of each operand.
+        # Hooks must receive the gradient of each operand.
         return f"e0 is e1 and node.saved_{one} is node.saved_{other} and node.hooks is None"
 
     def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
-        """Return the ufunc and factor of a formula like `grad * factor`, which can be computed over the gradient."""
+        """Return the ufunc and factor of a formula such as `grad * factor`, which can overwrite the gradient."""
         if not self.operator.elementwise or self.operator.user_defined or self.several or len(formula.inputs) > 1:
             return None
         tree = product_of(formula.tree)
@@ -264,9 +264,9 @@ class NodeWriter:
         others: list[str],
         indent: str,
     ) -> list[str]:
-        """Return a formula computed in the memory of the gradient if the gradient is large and nothing else holds it.
+        """Return a formula that overwrites the gradient if it is large and nothing else refers to it.
 
-        See Note [Ownership of gradients] in docs/notes/engine.md. Fresh memory costs more than the arithmetic.
+        See Note [Ownership of gradients] in docs/notes/engine.md. Allocating memory costs more than the arithmetic.
         """
         ufunc, factor = written
         large = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None"
@@ -277,7 +277,7 @@ class NodeWriter:
             in_place = [f"{target} = {ufunc}(grad, grad)"]
         else:
             in_place = [f"{target} = {ufunc}(grad, factor, grad)"]
-        if formula.tree is not product_of(formula.tree):  # afterwards the zeros of the gradient are unknown
+        if formula.tree is not product_of(formula.tree):  # the zeros of the gradient are then no longer available
             test += " and all_nonzero(grad, None)"
             if factor is not None:
                 in_place = [
@@ -310,7 +310,7 @@ class NodeWriter:
         return formula_text(tree, recorded, arguments | local_names(tree), self.operator.name)
 
     def _may_be_number(self, name: str) -> bool:
-        """Return whether a node may keep a number instead of a window of an input or a result."""
+        """Return whether a node may store a number instead of a window of an input or a result."""
         if name in self.operator.signature.outputs:
             in_place = self.operator.has_inplace
             return name in self.saved and (in_place or isinstance(self.operator.forward, np.ufunc))
@@ -367,7 +367,7 @@ def _is_grad(node: ast.expr) -> bool:
 
 
 def edge_slots(operator: Operator) -> list[str]:
-    """Return the slots for the edges of an operator's nodes; a single one for more than two, or for a list."""
+    """Return the slots for the edges of an operator's nodes; a single slot for more than two edges, or for a list."""
     arguments = operator.signature.tensors
     if any(argument.kind == "tensors" for argument in arguments):
         return ["edges"]
@@ -380,7 +380,7 @@ def grads_are_several(operator: Operator) -> bool:
 
 
 def needs_input_specs(operator: Operator) -> bool:
-    """Return whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion.
+    """Return whether an input may differ in shape or dtype from its gradient's formula, by broadcasting or promotion.
     """
     tensors = operator.signature.tensors
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
@@ -399,9 +399,10 @@ def keeps_precision(operator: Operator) -> bool:
 
 
 def backward_name(name: str) -> str:
-    """Return the name of an operator's node class: `log_softmax` has `LogSoftmaxBackward`."""
+    """Return the name of an operator's node class, such as `LogSoftmaxBackward` for `log_softmax`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
-MANY_ELEMENTS: Final = 4096  # elements; from here on, counting zeros costs more than checking the product
-LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves
+MANY_ELEMENTS: Final = 4096  # elements; from this size on, counting zeros costs more than checking the product
+# elements; below this size, checking whether a gradient can be overwritten costs more than it saves
+LARGE: Final = 1000

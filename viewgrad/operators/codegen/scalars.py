@@ -1,4 +1,4 @@
-"""The fast path for scalars: Python's operators on NumPy scalars, ten times as fast as a ufunc.
+"""The fast path for scalars: Python's operators on NumPy scalars are ten times as fast as ufuncs.
 
 See Note [Scalars are values] in docs/notes/scalars.md.
 """
@@ -13,7 +13,7 @@ from ...views.scalar_nodes import DIFFERENCE, NEGATIVE, OVER_SELF, PRODUCT, QUOT
 from ..language.spec import Operator
 from .node_writer import backward_name, edge_slots, needs_input_specs
 
-# The result of a ufunc for numbers of type float64, in terms of `n0` and `n1`.
+# The expression equivalent to a ufunc for float64 numbers `n0` and `n1`.
 EXPRESSIONS: Final[dict[Any, str]] = {
     np.add: "n0 + n1",
     np.subtract: "n0 - n1",
@@ -35,7 +35,7 @@ EXPRESSIONS: Final[dict[Any, str]] = {
 }
 
 
-# The formulas of rows. Those with `flowing` are 0 wherever the gradient is: Note [Infinite slopes].
+# The formulas of operators. Those with `flowing` are 0 wherever the gradient is 0: Note [Infinite slopes].
 FORMS: Final[dict[tuple[str, ...], int]] = {
     ("grad", "grad"): SUM,
     ("grad", "-grad"): DIFFERENCE,
@@ -48,7 +48,7 @@ FORMS: Final[dict[tuple[str, ...], int]] = {
 
 
 def form_of(operator: Operator) -> int | None:
-    """Return the form of the formulas of an elementwise operator if the engine supports it."""
+    """Return the form of the formulas of an elementwise operator, if the engine supports it."""
     formulas = operator.formulas
     names = tuple(argument.name for argument in operator.signature.tensors)
     if names != ("self", "other")[: len(names)] or tuple(formula.inputs for formula in formulas) != tuple(
@@ -59,10 +59,9 @@ def form_of(operator: Operator) -> int | None:
 
 
 def scalar_path(operator: Operator) -> list[str]:
-    """Return the lines of a generated function that handle float64 scalars; none for most operators.
+    """Return the lines of a generated function that handle float64 scalars; empty for most operators.
 
-    Numbers of Python's own, and 0-d arrays, are taken for scalars. One node is made, which keeps the
-    numbers themselves.
+    Python numbers and 0-d arrays are treated as scalars. A single node is created, which stores the numbers themselves.
     """
     forward: Any = operator.forward
     arguments = operator.signature.tensors
@@ -103,7 +102,7 @@ def scalar_path(operator: Operator) -> list[str]:
 
 
 def _one_number(name: str) -> tuple[list[str], str]:
-    """Return the test for a scalar, `n0`, and the indentation of the code for it."""
+    """Return the test for a scalar, which assigns `n0`, and the indentation of the code that follows."""
     return [
         f"    if type({name}) is Tensor and type({name}._array) is float64 and (mode_bits := current_mode()) <= GRAD:",
         f"        n0 = {name}._array",
@@ -112,17 +111,18 @@ def _one_number(name: str) -> tuple[list[str], str]:
 
 
 def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) -> tuple[list[str], str]:
-    """Return the test for a scalar and another number, `n0` and `n1`, and the indentation of the code for them.
+    """Return the test for a scalar and another number, which assigns `n0` and `n1`, and the indentation of the code
+    that follows.
 
     The test comes first in every call, so it is as short as possible for arrays: two type checks. Python numbers are
-    not converted unless necessary: making a float64 costs more than adding it. A scalar is never a view, so its edge is
-    current; a 0-d array may be a view. Operands that are not numbers are handled by the code that follows: no mode is
-    `UNSUITABLE`.
+    converted only if necessary, since creating a float64 costs more than adding it. A scalar is never a view, so its
+    edge is current; a 0-d array may be a view. Operands that are not numbers are handled by the code that follows; no
+    mode is `UNSUITABLE`.
 
     Arguments:
         names: the names of the two arguments.
-        converted: whether Python numbers have to be converted.
-        differentiable: the names of the differentiable ones, whose edges are `s0` and `s1`.
+        converted: whether Python numbers must be converted.
+        differentiable: the names of the differentiable arguments, whose edges are `s0` and `s1`.
     """
     lines: list[str] = []
     for i, name in enumerate(names):
@@ -144,7 +144,7 @@ def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) ->
 
 
 def _node(operator: Operator, form: int | None, names: list[str], edges: list[str]) -> list[str]:
-    """Write the lines that make the node, which keeps the numbers themselves."""
+    """Generate the lines that create the node, which stores the numbers themselves."""
     node_class = backward_name(operator.name) if form is None else ("ScalarOfOne", "ScalarOfTwo")[len(names) - 1]
     lines = [
         f"node = {node_class}()",

@@ -1,4 +1,4 @@
-"""Generated sources in `linecache`, so that tracebacks and debuggers show them while the code is in use."""
+"""Generated sources in `linecache`, so that tracebacks and debuggers show them as long as the code is in use."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def list_source(filename: str, source: str, code: CodeType) -> None:
-    """Keep a source in `linecache` during the lifetime of a code object that was compiled from it.
+    """Keep a source in `linecache` for the lifetime of a code object compiled from it.
 
     Arguments:
         filename: the filename of the source.
         source: the source.
-        code: the code of a function that it defines, or of the whole.
+        code: the code object of a function that it defines, or of the whole source.
     """
     entry = (len(source), None, source.splitlines(keepends=True), filename)
     linecache.cache[filename] = entry

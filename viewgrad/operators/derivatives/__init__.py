@@ -1,4 +1,4 @@
-"""The tables of derivatives: one row for each operator, and the functions that their formulas call."""
+"""The tables of derivatives, with one row for each operator, and the functions that the formulas call."""
 
 from . import (
     calculus,

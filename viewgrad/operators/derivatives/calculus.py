@@ -1,4 +1,4 @@
-"""The derivatives of operators on sampled functions: differences, integrals, interpolation, 1-d convolutions."""
+"""The derivatives of operators on sampled functions: differences, integrals, interpolation and 1-d convolutions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def part(a: Any, axis: int, start: int | None, stop: int | None) -> Any:
 
 
 def padded(a: Any, axis: int, before: int, after: int) -> Any:
-    """Return `a` with zeros before and after it along `axis`."""
+    """Return `a` padded with zeros along `axis`."""
     shape = list(a.shape)
     pieces = [a]
     if before:
@@ -41,7 +41,7 @@ def padded(a: Any, axis: int, before: int, after: int) -> Any:
 
 @formula_function
 def diff_gradient(grad: Any, shape: tuple[int, ...], n: int, axis: int) -> Any:
-    """Return the gradient of the operand of `n`-th differences."""
+    """Return the gradient of the operand of the `n`-th differences."""
     if n == 0:
         return grad
     if shape[axis] <= n:
@@ -88,16 +88,16 @@ def ediff1d(self: Any) -> Any:
 @composite(np.unwrap)
 @choosing
 def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
-    """Return the values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+    """Add multiples of `period` to the values, so that no step along `axis` exceeds half a period."""
     self = as_operand(self)
     array = values_of(self)
     added = np.asarray(np.unwrap(array, discont, axis, period=period) - array)
-    added[(slice(None),) * (axis % array.ndim) + (slice(1),)] = 0  # nothing is added to infinity, either
+    added[(slice(None),) * (axis % array.ndim) + (slice(1),)] = 0  # as in NumPy, nothing is added to infinity
     return self + added
 
 
 def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
-    """Return the derivative at one end, from the values next to it."""
+    """Return the derivative at one end, computed from the adjacent values."""
     places = (-1, -2, -3) if last else (0, 1, 2)
     ends = [part(f, axis, place, place + 1 or None) for place in places[: order + 1]]
     if np.ndim(h):
@@ -105,7 +105,7 @@ def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
     else:
         first = second = h
     if order == 1:
-        return (ends[0] - ends[1] if last else ends[1] - ends[0]) / first  # also the sign of zero is NumPy's
+        return (ends[0] - ends[1] if last else ends[1] - ends[0]) / first  # the sign of zero is also NumPy's
     both = first + second
     return (-1.0 if last else 1.0) * (
         ends[0] * (-(2 * first + second) / (first * both))
@@ -116,11 +116,11 @@ def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
 
 @composite(method=False)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Return the derivatives of a sampled function along each dimension by central differences, as in `numpy.gradient`.
+    """Return the derivatives of a sampled function along each dimension, by central differences as in `numpy.gradient`.
 
     Arguments:
         f: the samples.
-        varargs: the distances or the coordinates of the samples: none, one for all dimensions, or one for each.
+        varargs: the distances or coordinates of the samples: none, one for all dimensions, or one for each dimension.
         axis: the dimensions; all of them if omitted.
         edge_order: 1 or 2, the order of the differences at both ends.
 
@@ -128,7 +128,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         The derivative, or a tuple with one for each dimension.
     """
     f = as_operand(f)
-    f = f.astype(float) if f.dtype.kind in "iu" else f  # differences of integers might wrap
+    f = f.astype(float) if f.dtype.kind in "iu" else f  # differences of integers may wrap around
     axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes):
@@ -173,7 +173,7 @@ FUNCTIONS[np.gradient] = gradient
 
 @formula_function
 def trapezoid_weights(y: Any, x: Any, dx: float, axis: int) -> Any:
-    """Return the weight of each sample in the integral, in a shape that can be broadcast to that of `y`."""
+    """Return the weight of each sample in the integral, in a shape that broadcasts to that of `y`."""
     n = y.shape[axis]
     if n < 2:
         return np.zeros((1,) * y.ndim, y.dtype)
@@ -194,7 +194,7 @@ def aligned_shape(n: int, ndim: int, axis: int) -> tuple[int, ...]:
 
 @formula_function
 def trapezoid_places_gradient(grad: Any, y: Any, x_shape: tuple[int, ...], axis: int) -> Any:
-    """Return the gradient of the places of the samples."""
+    """Return the gradient of the sample points."""
     if y.shape[axis] < 2:
         return zeros_beside(grad, x_shape)
     means = (part(y, axis, 1, None) + part(y, axis, None, -1)) * 0.5
@@ -243,14 +243,14 @@ def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None
 
 
 class Segments:
-    """The positions of points between the knots of a piecewise linear function.
+    """The positions of points relative to the knots of a piecewise linear function.
 
     Attributes:
-        lower, upper: the numbers of the knots at both ends of the segment of each point.
-        inside: whether the point is on a segment, including its ends.
-        before, after: whether it is before the first knot, or after the last.
-        part: its relative position on its segment.
-        width: the length of its segment.
+        lower, upper: the indices of the knots at both ends of the segment of each point.
+        inside: whether the point is within the knots, including the ends.
+        before, after: whether the point is before the first or after the last knot.
+        part: the relative position of the point in its segment.
+        width: the length of the segment.
 
     Raises:
         ValueError: if the knots are not increasing; NumPy's values have no documented meaning then.
@@ -267,7 +267,7 @@ class Segments:
         self.inside = ~(self.before | self.after)
         empty = knots[self.upper] == knots[self.lower]
         self.width = np.where(empty, 1, xp[self.upper] - xp[self.lower])
-        whole = empty | np.isneginf(knots[self.lower])  # the point is at the upper end, or much nearer to it
+        whole = empty | np.isneginf(knots[self.lower])  # the point is at the upper end, or extremely close to it
         with np.errstate(invalid="ignore"):
             self.part = np.where(self.inside & ~whole, (x - xp[self.lower]) / self.width, whole)
 
@@ -276,14 +276,14 @@ class Segments:
         return (fp[self.upper] - fp[self.lower]) / self.width * self.inside
 
     def spread(self, grad: Any, length: int) -> Any:
-        """Return the gradient of the knots: that of each point is divided between the ends of its segment."""
+        """Return the gradient of the knots: that of each point is distributed to the ends of its segment."""
         lower = grad * (1 - self.part) * self.inside
         upper = grad * self.part * self.inside
         places = np.concatenate([self.lower.reshape(-1), self.upper.reshape(-1)])
         return scattered(np.concatenate([lower.reshape(-1), upper.reshape(-1)]), places, 0, length)
 
     def between(self, fp: Any) -> Any:
-        """Return the function on the segments; it is 0 outside."""
+        """Return the function inside the segments, and 0 outside."""
         return (fp[self.lower] * (1 - self.part) + fp[self.upper] * self.part) * self.inside
 
 
@@ -295,7 +295,7 @@ def interp_slope(x: Any, xp: Any, fp: Any) -> Any:
 
 @formula_function
 def interp_knots_gradient(grad: Any, x: Any, xp: Any, fp: Any) -> Any:
-    """Return the gradient of the places of the knots."""
+    """Return the gradient of the knot positions."""
     segments = Segments(x, xp)
     return segments.spread(-grad * conjugated(segments.slope(fp)), xp.shape[0])
 
@@ -343,7 +343,7 @@ interpolated = FUNCTIONS[np.interp]
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Implement `numpy.interp`, also for periodic functions, and with gradients to the values outside."""
+    """Implement `numpy.interp`, including periodic functions, with gradients for the values outside."""
     if period is None:
         if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
             return interpolated(x, xp, fp, left, right)
@@ -371,7 +371,7 @@ FUNCTIONS[np.interp] = _interp
 
 
 def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int, int]:
-    """Return the start and length of the part of the full convolution of lengths `n` and `m` selected by `mode`."""
+    """Return the start and length of the part selected by `mode` of the full convolution of lengths `n` and `m`."""
     full = n + m - 1
     if mode == "full":
         return 0, full
@@ -385,7 +385,7 @@ def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int,
 
 @formula_function
 def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
-    """Return the gradient of the full convolution given the gradient of the part that was selected."""
+    """Return the gradient of the full convolution, given that of the selected part."""
     start, length = convolution_start(n, m, mode, correlated)
     return padded(grad, 0, start, n + m - 1 - start - length)
 

@@ -1,4 +1,4 @@
-"""The derivatives of operators that join, repeat and rearrange tensors."""
+"""The derivatives of operators that concatenate, repeat and rearrange tensors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Arr
 
 @composite(np.flip)
 def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
-    """Return a view with the elements along `axis` (along every dimension, if omitted) in reverse order."""
+    """Return a view with the elements in reverse order along `axis`, or along every dimension if omitted."""
     reverse = [slice(None)] * self.ndim
     for dim in range(self.ndim) if axis is None else normalize_axis_tuple(axis, self.ndim):
         reverse[dim] = slice(None, None, -1)
@@ -107,7 +107,7 @@ def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return flip(self, second).swapaxes(first, second) if k else self[...]
 
 
-# -- joining along named dimensions ------------------------------------------------------------------------------------
+# -- concatenation along fixed dimensions ------------------------------------------------------------------------------
 
 
 def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
@@ -118,26 +118,26 @@ def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
 
 @composite(np.vstack, method=False)
 def vstack(tensors: Sequence[Any]) -> Any:
-    """Stack vectors as rows, or join tensors along the first dimension."""
+    """Stack vectors as rows, or concatenate tensors along the first dimension."""
     return concatenate(at_least(tensors, 2), 0)
 
 
 @composite(np.hstack, method=False)
 def hstack(tensors: Sequence[Any]) -> Any:
-    """Join tensors along the second dimension, and vectors along their only one."""
+    """Concatenate tensors along the second dimension, and vectors along their only dimension."""
     given = [tensor if tensor.ndim else tensor.reshape(1) for tensor in map(as_operand, tensors)]
     return concatenate(given, 0 if given and given[0].ndim == 1 else 1)
 
 
 @composite(np.dstack, method=False)
 def dstack(tensors: Sequence[Any]) -> Any:
-    """Join tensors along the third dimension."""
+    """Concatenate tensors along the third dimension."""
     return concatenate(at_least(tensors, 3), 2)
 
 
 @composite(np.column_stack, method=False)
 def column_stack(tensors: Sequence[Any]) -> Any:
-    """Stack vectors as columns, or join matrices along the second dimension."""
+    """Stack vectors as columns, or concatenate matrices along the second dimension."""
     given = [tensor if tensor.ndim > 1 else tensor.reshape(-1, 1) for tensor in map(as_operand, tensors)]
     return concatenate(given, 1)
 
@@ -152,7 +152,7 @@ def append(self: Any, values: Any, axis: int | None = None) -> Any:
 
 @formula_function
 def split_gradient(grad: Any, shapes: list[tuple[int, ...]], axis: int | None) -> list[Any]:
-    """Return the parts of the gradient of joined tensors that belong to each of them."""
+    """Split the gradient of concatenated tensors into the parts of each tensor."""
     if axis is None:
         parts = split_gradient(grad, [(math.prod(shape),) for shape in shapes], 0)
         return [part.reshape(shape) for part, shape in zip(parts, shapes)]
@@ -174,7 +174,7 @@ def roll_back(grad: Any, shift: Any, axis: Any) -> Any:
 
 @formula_function
 def unstack_gradient(grad: Any, axis: int) -> list[Any]:
-    """Return the parts of the gradient of stacked tensors that belong to each of them."""
+    """Split the gradient of stacked tensors into the parts of each tensor."""
     axis %= grad.ndim
     return [grad[(*(slice(None),) * axis, i, ...)] for i in range(grad.shape[axis])]
 
@@ -206,7 +206,7 @@ def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int |
 
 @formula_function
 def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -> Any:
-    """Return the gradient of the operand: that inside the margin, and that of the repetitions in the margin."""
+    """Return the gradient of the operand, including the contributions of its repetitions in the margin."""
     if mode == "constant":
         widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)) if shape else ()
         return grad[tuple(slice(int(before), int(before) + extent) for (before, _), extent in zip(widths, shape))]

@@ -1,7 +1,7 @@
-"""The derivatives of the elementwise operators.
+"""The derivatives of elementwise operators.
 
-Formulas follow PyTorch's conventions: the gradient of a complex number is the conjugate Wirtinger derivative, so that a
-step against it decreases a real result. If a function has a kink, the row states the subgradient.
+Formulas follow PyTorch's conventions: the gradient of a complex number is the conjugate Wirtinger derivative, so a step
+in the opposite direction decreases a real result. If a function has a kink, the row states the subgradient.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEP: Final = "zeros_like(grad)"  # the derivative of step functions
 
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
-    """Return a row of one tensor, with an in-place form."""
+    """Declare an operator on one tensor, with an in-place form."""
     numpy = [forward] if isinstance(forward, np.ufunc | LazyFunction) else ()
     options = {"dtype_kinds": "fc", "numpy": numpy, "inplace": True} | options
     return row(
@@ -36,7 +36,7 @@ def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AU
 
 
 def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
-    """Return a row of two tensors that are broadcast against each other, with an in-place form."""
+    """Declare an operator on two tensors that are broadcast against each other, with an in-place form."""
     options = {"numpy": [forward] if isinstance(forward, np.ufunc | LazyFunction) else ()} | options
     return row(
         name if "(" in name else f"{name}(self, other)", forward, dict(zip(("self", "other"), gradients)),
@@ -52,7 +52,7 @@ def conj_forward(a: Array) -> Any:
 
 
 def expm1_forward(a: Array) -> Any:
-    """Return `expm1`; of complex infinities, which NumPy's formula multiplies by 0, the value of `exp` minus 1."""
+    """Return `expm1`; for complex infinities, which NumPy's formula multiplies by 0, return `exp` minus 1."""
     found = np.expm1(a)
     if found.dtype.kind != "c":
         return found
@@ -61,7 +61,9 @@ def expm1_forward(a: Array) -> Any:
 
 
 def logaddexp_forward(a: Array, b: Array) -> Any:
-    """Return `logaddexp`; for complex numbers, the operand with the larger real part plus the logarithm of the rest."""
+    """Return `logaddexp`; for complex numbers, the operand with the larger real part plus the logarithm of the
+    remainder.
+    """
     if np.result_type(a, b).kind != "c":
         return np.logaddexp(a, b)
     a, b = np.broadcast_arrays(a, b)
@@ -73,7 +75,8 @@ def logaddexp_forward(a: Array, b: Array) -> Any:
 
 unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR,
       kernel=Kernel("self", integers="self", is_exact=True))
-# Not over the value itself: some builds of NumPy then read from wrong addresses if the stride is eight elements.
+# The output must not overlap the value: some builds of NumPy then read from wrong addresses if the stride is eight
+# elements.
 unary("neg",        np.negative,   "-grad",                        "The negative value.", tangent=LINEAR,
       inplace=InPlace(forward=lambda a: np.negative(a)),
       kernel=Kernel("-self", integers="wrapped(-self)", is_exact=True))
@@ -96,7 +99,7 @@ unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)", kernel=Kernel("sign(self)", is_exact=True))
 conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
              tangent=LINEAR, numpy=[np.conjugate], kernel=Kernel("self", integers="self", is_exact=True))
-set_meaning("conj", None, conjugated)  # its meaning in a formula: for real values, nothing is recorded
+set_meaning("conj", None, conjugated)  # its meaning in formulas; for real values, nothing is recorded
 
 binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", dtype_kinds="fc",
        kernel=Kernel("self + other", integers="wrapped(self + other)", bools="logical_or"))
@@ -221,7 +224,7 @@ unary("relu", lambda a: np.maximum(a, 0), "of_positive(grad, result)",
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
       "log(1 + exp(beta * self)) / beta.", dtype_kinds="f")
 
-# -- rounding: constant between the jumps, so the gradient is 0 --------------------------------------------------------
+# -- rounding: piecewise constant, so the gradient is 0 ----------------------------------------------------------------
 
 unary("floor", np.floor, STEP, "The floor: the largest integer not greater than the value; gradient "
                                "0.", dtype_kinds="f", kernel=Kernel("floor(self)", is_exact=True))
@@ -315,7 +318,7 @@ row(
 
 
 def predicate(name: str, forward: Any, doc: str, kernel: str | Kernel = "", **options: Any) -> Operator:
-    """Return a row whose result has no derivative; a kernel that is an expression of floats gives a bool."""
+    """Declare an operator whose result has no derivative; a kernel that is an expression of floats returns a bool."""
     tensors = {"self": NOT, "other": NOT} if forward.nin == 2 else {"self": NOT}
     if kernel and isinstance(kernel, str):
         kernel = Kernel(kernel, gives_bool=True, takes_bools=name.startswith("logical_"))
@@ -382,7 +385,7 @@ def power_slope(base: Any, exponent: Any) -> Any:
 @formula_function
 @made_of_operators("log(1 if base == 0 and exponent >= 0 else base)")
 def power_log(base: Any, exponent: Any) -> Any:
-    """Return the logarithm of the base of a power, with 0 for minus infinity where 0 ** exponent is finite."""
+    """Return the logarithm of the base of a power, with 0 instead of minus infinity where 0 ** exponent is finite."""
     if exponent.dtype.kind == "c" != base.dtype.kind:
         base = base.astype(exponent.dtype)
     return np.log(np.where((base == 0) & (exponent.real >= 0), 1, base))
@@ -392,8 +395,8 @@ def power_log(base: Any, exponent: Any) -> Any:
 def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, exponent_tangent: Any) -> Any:
     """Return the tangent of a power.
 
-    An input whose tangent is 0 adds nothing, even if the slope is infinite or NaN. The base is replaced only
-    there: elsewhere the tangent must depend on the tangents of the inputs, which may be differentiated.
+    An input with a zero tangent contributes nothing, even if the derivative is infinite or NaN. The base is replaced
+    only there, since elsewhere the tangent must depend on the tangents of the inputs, which may be differentiated.
     """
     real = base.dtype.kind != "c"
     steep = (base_tangent == 0) & (base == 0) & (exponent.real < 1) & (exponent != 0)
@@ -406,7 +409,9 @@ def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, expo
 @formula_function
 @made_of_operators("value / nonzero_or_one(hypot(value, other)) / nonzero_or_one(hypot(value, other))")
 def over_square(value: Any, other: Any) -> Any:
-    """Return `value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin and at infinity."""
+    """Return `value / (value**2 + other**2)` without computing squares, which could overflow; 0 at the origin and at
+    infinity.
+    """
     length = nonzero_or_one(np.hypot(value, other))
     return np.where(np.isinf(length), 0, value) / length / length
 
@@ -414,26 +419,26 @@ def over_square(value: Any, other: Any) -> Any:
 @formula_function
 @compiled_as("sqrt((1 - value) * (1 + value))")
 def root_of_difference(value: Any) -> Any:
-    """Return `sqrt(1 - value**2)`, with the sign that belongs to the value on both sides of the branch cuts.
+    """Return `sqrt(1 - value**2)`, with the correct sign on both sides of the branch cuts.
 
     Zeros keep their signs: `value + 1` would add 0 to an imaginary part of -0.
     """
     if value.dtype.kind != "c":
-        return np.sqrt((1 - value) * (1 + value))  # and +0 at 1, not -0
+        return np.sqrt((1 - value) * (1 + value))  # with +0 at 1, not -0
     return np.sqrt(-(value - 1)) * np.sqrt(-(-value - 1))
 
 
 @formula_function
 @compiled_as("better or second != second")
 def first_chosen(better: Any, second: Any) -> Any:
-    """Return the mask of places where the first of two values is chosen: it is better, or the second is NaN."""
+    """Return the mask where the first of two values is selected: it is better, or the second is NaN."""
     return better | np.isnan(second)
 
 
 @formula_function
 @compiled_as("value > high if low is None else value < low if high is None else value < low or value > high")
 def outside(value: Any, low: Any, high: Any) -> Any:
-    """Return the mask of clipped values."""
+    """Return the mask of values that are clipped."""
     if low is None or high is None:
         return False if high is low else value > high if low is None else value < low
     return (value < low) | (value > high)
@@ -442,14 +447,14 @@ def outside(value: Any, low: Any, high: Any) -> Any:
 @formula_function
 @compiled_as("value >= low if high is None else value >= low or low > high")
 def not_below(value: Any, low: Any, high: Any) -> Any:
-    """Return the mask of clipped values that are not the lower bound."""
+    """Return the mask of clipped values, excluding the lower bound."""
     return value >= low if high is None else (value >= low) | (low > high)
 
 
 @formula_function
 @compiled_as("value <= high if low is None else value <= high and low <= high")
 def not_above(value: Any, low: Any, high: Any) -> Any:
-    """Return the mask of clipped values that are not the upper bound."""
+    """Return the mask of clipped values, excluding the upper bound."""
     return value <= high if low is None else (value <= high) & (low <= high)
 
 

@@ -28,7 +28,7 @@ TURNED: Final[dict[Any, Any]] = {None: "forward", "backward": "forward", "forwar
 
 @formula_function
 def resized(a: Any, axis: int, length: int) -> Any:
-    """Return `a` with `length` elements along `axis`: cut off, or filled up with zeros."""
+    """Return `a` truncated or zero-padded to `length` elements along `axis`."""
     n = a.shape[axis]
     if n == length:
         return a
@@ -40,7 +40,7 @@ def resized(a: Any, axis: int, length: int) -> Any:
 
 
 def in_dtype(a: Any, dtype: Any) -> Any:
-    """Return the real part of the gradient of a real value, in its precision."""
+    """Return the real part of the gradient of a real value, in the precision of the value."""
     if a.dtype.kind == "c" != np.dtype(dtype).kind:
         a = a.real
     return a if real_dtype(a.dtype) == real_dtype(dtype) else a.astype(dtype)
@@ -67,7 +67,7 @@ def rfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, n: int | None, ax
 
 @formula_function
 def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
-    """Return the gradient of `irfft`: all frequencies but the lowest and highest count twice."""
+    """Return the gradient of `irfft`; all frequencies except the lowest and highest count twice."""
     length = grad.shape[axis]
     twice = np.full(length // 2 + 1, 2, real_dtype(grad.dtype))
     twice[0] = 1
@@ -79,7 +79,7 @@ def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm:
 
 
 def transformed_axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[int]:
-    """Return the dimensions that a transform of several dimensions goes over."""
+    """Return the dimensions of a multidimensional transform."""
     if axes is None:
         if s is not None and len(s) > ndim:
             raise ValueError(f"a transform of {ndim} dimensions got {len(s)} lengths")
@@ -127,7 +127,7 @@ def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: A
 
 
 def transform(name: str, gradient: str, dtype_kinds: str, doc: str) -> None:
-    """Add the row of a one-dimensional transform."""
+    """Declare a one-dimensional transform."""
     function: Callable[..., Any] = getattr(np.fft, name)
     n = "n, " if name == "rfft" else ""
     row(
@@ -143,7 +143,7 @@ def transform(name: str, gradient: str, dtype_kinds: str, doc: str) -> None:
 
 
 def transforms(name: str, gradient: str, dtype_kinds: str, doc: str, *, extra: str = "") -> None:
-    """Add the rows of a transform of several dimensions, and of the last two."""
+    """Declare a multidimensional transform and its two-dimensional variant."""
     for ending, axes in (("n", "None"), ("2", "(-2, -1)")):
         function: Callable[..., Any] = getattr(np.fft, name + ending)
 
@@ -207,7 +207,7 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
 
 
 def _one_after_another(numpy: Any) -> Any:
-    """Return a transform of several dimensions, which takes one of them more than once as well: the last one first."""
+    """Return a multidimensional transform, applied to the last dimension first; dimensions may be repeated."""
     distinct, name = FUNCTIONS[numpy], numpy.__name__
     each: Any = np.fft.ifft if name.startswith("i") else np.fft.fft
 

@@ -1,7 +1,7 @@
-"""Functions that formulas share, for arrays and tensors alike.
+"""Functions shared by formulas, for arrays and tensors alike.
 
-Each is written with methods, Python's operators and NumPy's functions, which mean the same for both: so a formula can
-be differentiated in turn.
+Each is written with methods, Python's operators and NumPy's functions, which mean the same for both, so that formulas
+can be differentiated again.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
 ZEROS: Final = {np.dtype(dtype): np.zeros((), dtype) for dtype in (np.float16, np.float32, np.float64)}
 INTEGERS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
-MANY: Final = 3000  # elements from which the number of NumPy calls no longer dominates
-SMALL: Final = 4096  # elements up to which np.broadcast_to, at 1.8 us, costs more than a copy
+MANY: Final = 3000  # the number of elements from which the number of NumPy calls no longer dominates
+SMALL: Final = 4096  # the number of elements up to which np.broadcast_to, at 1.8 us, costs more than a copy
 
 
 def of_its_own(result: Any, a: Any) -> Any:
-    """Return a result that shares no memory with the argument, which NumPy returns itself if there is nothing to do."""
+    """Return a result that shares no memory with the argument, which NumPy may return unchanged."""
     return result.copy() if result is a else result
 
 
 def memory_order(array: Any) -> list[int]:
-    """Return the dimensions of an array by decreasing stride; broadcast ones keep their positions."""
-    order: list[int] = []  # the shortest strides first
+    """Return the dimensions of an array by decreasing stride; broadcast dimensions keep their positions."""
+    order: list[int] = []  # shortest strides first
     for dim in reversed(range(array.ndim)):
         place, stride = len(order), abs(array.strides[dim])
         for before in reversed(range(len(order))):
@@ -53,20 +53,20 @@ def zeros_like(value: Any) -> Any:
 @formula_function
 @made_of_operators("1 if value == 0 else value")
 def nonzero_or_one(value: Any) -> Any:
-    """Return the value with 1 in place of 0, for a denominator whose numerator is 0 there too."""
+    """Return the value with 0 replaced by 1, for a denominator whose numerator is 0 there too."""
     return np.where(value == 0, 1, value)
 
 
 @formula_function
 def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
-    """Return a product with `grad`, which is 0 where `grad` is 0 even if the other factor is infinite or NaN.
+    """Return a product with `grad` that is 0 where `grad` is 0, even if the other factor is infinite or NaN.
 
     For a computation along a dimension, it is 0 where `grad` is 0 along the whole dimension.
 
     See Note [Infinite slopes] in docs/notes/declarations.md.
     """
     recorded = isinstance(product, Tensor)
-    if recorded and observed() is not None:  # a trace must hold for other values, too
+    if recorded and observed() is not None:  # a trace must be valid for other values too
         return call("_where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
     array = product._array if recorded else product
     if not array.size or not np.isnan(minimum_reduce(array, None)):  # the minimum is NaN if any element is
@@ -84,7 +84,7 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
 
 @formula_function
 def still_elements(tangent: Any) -> Any:
-    """Return the mask of zeros of a tangent; None if it has none."""
+    """Return the mask of the zeros of a tangent, or None if it has no zeros."""
     if observed() is not None:
         return tangent.detach() == 0
     still = tangent._array == 0
@@ -113,8 +113,8 @@ def filled(array: Any, mask: Any, value: Any) -> Any:
 def kept_elements(array: Array, mask: Array) -> Array:
     """Return the elements where the mask is true, and 0 elsewhere.
 
-    Their bits are multiplied with the mask, as integers: infinite floats would not become 0. Selection by a random mask
-    takes five times as long, because of branch mispredictions.
+    Their bits are multiplied by the mask as integers, since infinite floats would not become 0. Selection by a random
+    mask takes five times as long, because of branch mispredictions.
     """
     out = np.empty_like(array)
     number = INTEGERS[array.itemsize]
@@ -125,10 +125,10 @@ def kept_elements(array: Array, mask: Array) -> Array:
 @formula_function
 @compiled_as("0 if value == 0 else grad")
 def of_positive(grad: Any, value: Any) -> Any:
-    """Return the gradient, but 0 where a nonnegative value is 0."""
+    """Return the gradient, or 0 where a nonnegative value is 0."""
     if type(grad) is np.ndarray:
         zero = ZEROS.get(grad.dtype)
-        if zero is not None:  # an array; to convert a number takes NumPy longer than a few elements
+        if zero is not None:  # an array; converting a number takes NumPy longer than computing a few elements
             if grad.size < MANY:
                 return np.where(np.equal(value, zero), zero, grad)
             return kept_elements(grad, np.not_equal(value, zero))
@@ -136,18 +136,20 @@ def of_positive(grad: Any, value: Any) -> Any:
 
 
 def conjugated(value: Any) -> Any:
-    """Return the conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
+    """Return the conjugate of an array or a tensor; a real one is returned unchanged, which `numpy.conjugate` would
+    copy.
+    """
     return value.conj() if value.dtype.kind == "c" else value
 
 
 @formula_function
 def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the gradient in another dtype; its real part if that is real."""
+    """Return the gradient in another dtype; the real part if that dtype is real."""
     return match_spec(grad, (grad.shape, dtype))
 
 
 def plain(value: Any) -> Any:
-    """Return the array of an index, a mask or a condition, whether it is wrapped in a tensor or not."""
+    """Return the array of an index, a mask or a condition, which may be wrapped in a tensor."""
     if not isinstance(value, Tensor):
         return np.asarray(value)
     return array_of(value, LOOKED_AT.get(value._array.dtype.kind, "a choice by values"))
@@ -178,10 +180,10 @@ def adjoint(a: Any) -> Any:
 
 
 def eye_like(a: Any) -> Array:
-    """Return the identity matrix of the size of the square matrices `a`, in their real dtype."""
+    """Return the identity matrix of the size of the square matrices `a`, in the corresponding real dtype."""
     return np.eye(a.shape[-1], dtype=real_dtype(a.dtype))
 
 
 def real_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the dtype of the parts of a number."""
+    """Return the dtype of the real part of a number."""
     return np.empty(0, dtype).real.dtype

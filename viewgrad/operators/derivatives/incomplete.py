@@ -1,8 +1,8 @@
-"""The incomplete gamma and beta functions as functions of all their arguments, if SciPy is installed.
+"""The incomplete gamma and beta functions, differentiable in all arguments, if SciPy is installed.
 
-Each derivative with respect to a parameter adds a logarithm to the integrand. So the rows compute integrals with powers
-of logarithms, which are closed under differentiation. They are evaluated by the double exponential rule, whose nodes
-are dense near the ends, where logarithms and fractional powers are singular.
+Each derivative with respect to a parameter multiplies the integrand by a logarithm. The operators therefore compute
+integrals with powers of logarithms, which are closed under differentiation. They are evaluated by the double
+exponential rule, whose nodes are dense near the ends, where logarithms and fractional powers are singular.
 
 Source: H. Takahasi, M. Mori, "Double exponential formulas for numerical integration" (1974).
 """
@@ -30,10 +30,11 @@ STEP: Final = 1 / 32
 
 
 def _nodes(concentration: float) -> tuple[Array, Array, Array]:
-    """Return log(u), log(1 - u) and the logarithms of weights, for integrals over u from 0 to 1.
+    """Return log(u), log(1 - u) and the logarithms of the weights, for integrals over u from 0 to 1.
 
     Arguments:
-        concentration: how large the parameters are: the square root of it is how narrow the integrand's peak is.
+        concentration: the size of the parameters; the width of the integrand's peak is proportional to its inverse
+            square root.
     """
     step = min(STEP, 0.25 / math.sqrt(max(concentration, 1.0)))
     places = np.arange(LEFT, RIGHT, step)
@@ -43,18 +44,20 @@ def _nodes(concentration: float) -> tuple[Array, Array, Array]:
 
 
 def _doubles(*values: Any) -> Any:
-    """Return the values in double precision, in their common shape; SciPy's functions refuse higher precision."""
+    """Return the values in double precision and in their common shape; SciPy's functions do not support higher
+    precision.
+    """
     return np.broadcast_arrays(*(np.asarray(value, np.result_type(value, np.float64)) for value in values))
 
 
 def gamma_integral(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """Return the regularised incomplete gamma function, with a power of the centred logarithm in the lower integral."""
+    """Return the regularized incomplete gamma function, with a power of the centred logarithm in the lower integral."""
     if power < 0 or (power and upper):
         raise ValueError(f"power={power}: a power must be nonnegative, and 0 for the upper function")
     if power == 0:
         return (special.gammaincc if upper else special.gammainc)(a, x)
     a, x = _doubles(a, x)
-    end = np.minimum(x, a + 50 * np.sqrt(np.abs(a)) + 750)[..., None]  # the rest of the integral is too small to matter
+    end = np.minimum(x, a + 50 * np.sqrt(np.abs(a)) + 750)[..., None]  # the rest of the integral is negligible
     log_u, _, weights = _nodes(float(np.max(np.abs(a), initial=1.0)))
     with np.errstate(all="ignore"):
         log_t, order = np.log(end) + log_u, a[..., None]
@@ -64,7 +67,7 @@ def gamma_integral(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 
 def beta_integral(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
-    """Return the regularised incomplete beta function, with powers of both centred logarithms in the integral."""
+    """Return the regularized incomplete beta function, with powers of both centred logarithms in the integral."""
     if power < 0 or other_power < 0:
         raise ValueError(f"powers of logarithms must be nonnegative, not {power} and {other_power}")
     if power == other_power == 0:
@@ -82,7 +85,7 @@ def beta_integral(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
 
 
 def _called(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator for formulas on tensors, and its function for formulas on arrays."""
+    """Return an operator for formulas on tensors, and its forward for formulas on arrays."""
 
     def call(*args: Any) -> Any:
         recorded = any(isinstance(arg, Tensor) for arg in args)
@@ -92,7 +95,7 @@ def _called(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _like(slope: Any, values: Any) -> Any:
-    """Return a slope in the precision of the values that it belongs to."""
+    """Return a derivative in the precision of the corresponding values."""
     return slope if slope.dtype == values.dtype or values.dtype.kind != "f" else slope.astype(values.dtype)
 
 
@@ -112,7 +115,7 @@ def gamma_order_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
 
 @formula_function
 def gamma_end_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
-    """Return the derivative of the incomplete gamma function with respect to its end."""
+    """Return the derivative of the incomplete gamma function with respect to the end of the integral."""
     slope = powers_times(-x - special.gammaln(a), (x, a - 1, False))
     if power:
         slope = slope * (np.log(x) - special.digamma(a)) ** power
@@ -134,7 +137,7 @@ def beta_slope(a: Any, b: Any, x: Any, power: int, other_power: int, second: boo
 
 @formula_function
 def beta_end_slope(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
-    """Return the derivative of the incomplete beta function with respect to its end."""
+    """Return the derivative of the incomplete beta function with respect to the end of the integral."""
     slope = powers_times(-special.betaln(a, b), (x, a - 1, False), (x, b - 1, True))
     if power:
         slope = slope * (np.log(x) - special.digamma(a) + special.digamma(a + b)) ** power

@@ -25,7 +25,7 @@ LINEAR: Final = "auto_linear"
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return a copy in another shape that owns its memory, unlike copies by NumPy's `reshape`."""
+    """Return a copy in another shape that owns its memory, unlike copies made by NumPy's `reshape`."""
     out = np.empty(shape, array.dtype)
     out.reshape(array.shape)[...] = array
     return out
@@ -65,13 +65,13 @@ def copy(self: Any) -> Any:
 
 @composite()
 def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
-    """Return the values in another dtype; differentiable if that is a floating-point or complex one.
+    """Return the values in another dtype; differentiable for floating-point and complex dtypes.
 
     Arguments:
-        dtype: the dtype wanted.
-        copy: False gives the tensor itself where it has that dtype already.
+        dtype: the desired dtype.
+        copy: False returns the tensor itself if it already has the dtype.
 
-    For the dtype `object` it is NumPy's array of the elements, each a tensor with its history.
+    For the dtype `object`, the result is a NumPy array of the elements, each a tensor with its history.
     """
     dtype = np.dtype(dtype)
     if dtype.kind == "O":
@@ -84,7 +84,7 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
 
 @composite()
 def contiguous(self: Any) -> Any:
-    """Return the tensor itself if it is in row-major order, otherwise a copy that is."""
+    """Return the tensor itself if it is in row-major order, otherwise a copy in that order."""
     return self if self._array.flags.c_contiguous else contiguous_copy(self)
 
 
@@ -133,7 +133,7 @@ def index_add_forward(self: Array, axis: int, index: Array, source: Array) -> Ar
 
 def scatter_forward(self: Array, axis: int, index: Array, source: Any) -> Array:
     out = self.copy()
-    values = np.asarray(source)  # the formula puts a plain 0
+    values = np.asarray(source)  # the formula stores a plain 0
     out[places_along_axis(index, axis, self.shape)] = values.astype(self.dtype, casting="same_kind")
     return out
 
@@ -149,7 +149,7 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
     if self.size:
         np.add.at(out, index, self)
         return out
-    # From empty arrays NumPy takes even invalid indices; up to version 2.1 with a warning.
+    # NumPy accepts even invalid indices for empty arrays; up to version 2.1 with a warning.
     with contextlib.suppress(IndexError), warnings.catch_warnings(action="ignore"):
         if out[index].shape != self.shape:
             raise ValueError(f"values of shape {self.shape} cannot be written to elements of shape {out[index].shape}")
@@ -158,7 +158,7 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
 
 @formula_function
 def values_at(grad: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """Return the elements of a gradient at given places; a gradient without elements may lack the places."""
+    """Return the elements of a gradient at given indices; an empty gradient may lack these."""
     return grad.reshape(-1)[:0].reshape(shape) if 0 in shape else grad[index]
 
 
@@ -219,7 +219,7 @@ def put_along_axis(self: Any, indices: Any, values: Any, axis: int | None = -1) 
     scatter_(self, axis, as_operand(indices), values)
 
 
-# -- ordering ----------------------------------------------------------------------------------------------------------
+# -- sorting -----------------------------------------------------------------------------------------------------------
 
 row(
     "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
@@ -238,7 +238,7 @@ row(
 
 @formula_function
 def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
-    """Return the gradient added to the places that were taken."""
+    """Scatter the gradient to the elements that were taken."""
     lanes = (math.prod(shape),) if axis is None or not shape else shape
     along = 0 if axis is None or not shape else axis % len(shape)
     places = plain(indices).astype(np.intp)  # NumPy treats bools as 0 and 1 here
@@ -251,14 +251,14 @@ def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | N
 
 @formula_function
 def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None) -> Any:
-    """Return the gradient added to the places that were taken."""
+    """Scatter the gradient to the elements that were taken."""
     lanes = (math.prod(shape),) if axis is None else shape
     places = places_along_axis(plain(indices), 0 if axis is None else axis, lanes)
     return call("_scatter_into_zeros", grad, places, lanes).reshape(shape)
 
 
 def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return the index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
+    """Return the index with which `numpy.take_along_axis` reads and `numpy.put_along_axis` writes."""
     if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
         raise IndexError(
             f"indices along an axis of a tensor of shape {shape} must be {len(shape)}-dimensional integers, "
@@ -271,7 +271,7 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
 
 @formula_function
 def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Return the mask of the values put along an axis that stay: the last of several for one place."""
+    """Return the mask of the values put along an axis that remain: the last one for each element."""
     indices = plain(indices)
     places = places_along_axis(indices, axis, shape)
     numbers = np.empty(shape, int)[places]
@@ -283,7 +283,7 @@ def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
 
 @formula_function
 def sort_gradient(grad: Any, value: Any, axis: int | None) -> Any:
-    """Return the gradient of each element from the place that sorting gave it."""
+    """Return the gradient of each element, taken from its position in the sorted result."""
     shape = value.shape
     if axis is None:
         value, axis = value.reshape(-1), -1

@@ -1,4 +1,4 @@
-"""Rows whose results are indices, counts or bools, without a gradient; and weighted counts."""
+"""Operators whose results are indices, counts or bools, without a gradient; and weighted counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 Array = np.ndarray[Any, Any]
 NOT = "not_differentiable"
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- positions ---------------------------------------------------------------------------------------------------------
 
 for _name, _what in (("argmax", "maximum"), ("argmin", "minimum")):
     _function = getattr(np, _name)
@@ -30,7 +30,7 @@ for _name, _what in (("argmax", "maximum"), ("argmin", "minimum")):
 def partition_places(array: Any, kth: Any, axis: int = -1) -> Any:
     places, found = np.argpartition(array, kth, axis), np.partition(array, kth, axis)
     if not np.array_equal(np.take_along_axis(array, places, axis), found, equal_nan=True):
-        # The order of the other elements is unspecified and differs from NumPy's: equal values have equal ranks.
+        # The order of the remaining elements is unspecified and differs from NumPy's: equal values have equal ranks.
         ranks = np.argsort(np.argsort(found, axis), axis)
         places = np.take_along_axis(np.argsort(array, axis), ranks, axis)
     return places
@@ -74,7 +74,7 @@ row(
 
 @formula_function
 def taken_in(grad: Any, places: Any, dtype: Any) -> Any:
-    """Sum a gradient by place, in the given dtype."""
+    """Sum a gradient by bin, in the given dtype."""
     taken = grad[places]
     return taken if taken.dtype == dtype else taken.astype(dtype)
 

@@ -16,7 +16,7 @@ from .statistics import counts_beside
 
 
 def filled(a: Any, value: float) -> Any:
-    """Return the values, with a replacement for missing ones."""
+    """Return the values with missing ones replaced."""
     return a.masked_fill(np.isnan(a), value)
 
 
@@ -79,7 +79,7 @@ def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 
 
 def root_of_variance(variance: Any) -> Any:
-    """Return the square root, whose gradient is 0 where the variance is: all values are the same there."""
+    """Return the square root, with a zero gradient where the variance is 0, since all values are equal there."""
     root = np.where(variance == 0, variance, np.sqrt(variance))
     return as_scalar(root) if is_scalar(variance) else root
 
@@ -97,7 +97,7 @@ def nanargmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any
 
 
 def _numbers(values: Any, axis: int | None, fill: float) -> Any:
-    """Return values with a number in place of each NaN; raise ValueError where all of a slice are NaN."""
+    """Return the values with NaN replaced by a number; raise ValueError if all values of a slice are NaN."""
     values = as_operand(values)
     if values.size and plain(np.isnan(values)).all(axis).any():
         raise ValueError("All-NaN slice encountered")

@@ -1,6 +1,6 @@
-"""Special functions of one variable whose derivatives are others of their family: one row for all of them.
+"""Special functions of one variable whose derivatives belong to the same family, by a single operator.
 
-Bessel functions of neighbouring orders, Airy's functions, hypergeometric functions, and functions that are defined as
+These are Bessel functions of neighbouring orders, Airy functions, hypergeometric functions, and functions defined as
 integrals. Parameters, such as orders, are plain numbers.
 
 Source: F. Olver et al., "NIST Handbook of Mathematical Functions" (2010).
@@ -23,14 +23,14 @@ from .stable_derivatives import special
 HALF_PI: Final = math.pi / 2
 ROOT_PI: Final = math.sqrt(math.pi)
 Slope = Callable[..., Any]
-# By name: the derivative, from the argument, the value and the parameters. For several results, the first parameter
-# is the number of the result.
+# For each name, the derivative as a function of the argument, the value and the parameters. For several results, the
+# first parameter is the index of the result.
 FAMILIES: Final[dict[str, Slope]] = {}
 SEVERAL: Final = frozenset({"airy", "airye", "fresnel", "sici", "shichi", "itj0y0", "iti0k0"})
 
 
 def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
-    """Return a function of a family, of arrays."""
+    """Return the value of a function of a family, for arrays."""
     function = getattr(special, name)
     if name in SEVERAL:
         return function(x)[parameters[0]]
@@ -38,7 +38,7 @@ def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
 
 
 def _of(name: str, x: Any, *parameters: Any) -> Any:
-    """Return a function of a family, of arrays or of tensors."""
+    """Return a function of a family, for arrays or tensors."""
     if isinstance(x, Tensor):
         if any(np.ndim(each) or isinstance(each, Tensor) for each in parameters):
             return OPERATORS["_special_family_of"].function(x, *_two(parameters), name, len(parameters))
@@ -47,7 +47,7 @@ def _of(name: str, x: Any, *parameters: Any) -> Any:
 
 
 def _two(parameters: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return one parameter or two as the operator takes them, whose second one may be unused."""
+    """Return one or two parameters in the form that the operator accepts, in which the second may be unused."""
     return parameters if len(parameters) == 2 else (parameters[0], np.zeros(()))
 
 
@@ -60,21 +60,22 @@ def family_slope(x: Any, value: Any, name: str, parameters: tuple[Any, ...]) -> 
 
 @formula_function
 def family_slopes(x: Any, value: Any, first: Any, second: Any, name: str, count: int) -> Any:
-    """Return the derivative of a function of a family, for parameters that are arrays."""
+    """Return the derivative of a function of a family for parameters that are arrays."""
     return family_slope(x, value, name, (first, second)[:count])
 
 
-# The coefficients of the first derivative by central differences of the eighth order.
+# The coefficients of eighth-order central differences for the first derivative.
 STENCIL: Final = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
-WITH_POLES: Final = frozenset({("hyp0f1", 0), ("hyp1f1", 1)})  # at nonpositive integers, by the place of the parameter
+# at nonpositive integers, by the position of the parameter
+WITH_POLES: Final = frozenset({("hyp0f1", 0), ("hyp1f1", 1)})
 
 
 @formula_function
 def parameter_slope(x: Any, first: Any, second: Any, name: str, count: int, place: int) -> Any:
     """Return the derivative of a function of a family with respect to a parameter.
 
-    The function is analytic in its parameters. Differences of the eighth order, with steps of a tenth of the scale on
-    which it varies, have a relative error of about 1e-10.
+    The function is analytic in its parameters. Eighth-order differences, with steps of a tenth of the scale on which it
+    varies, have a relative error of about 1e-10.
     """
     given = [first, second][:count]
     value, size = _without_history(given[place]), np.abs(_without_history(x))
@@ -122,7 +123,7 @@ row(
 
 
 def _neighbours(name: str, of_lower: float, of_higher: float, of_itself: complex = 0) -> None:
-    """Add a Bessel function, whose derivative has the neighbouring orders."""
+    """Declare a Bessel function, whose derivative involves the neighbouring orders."""
 
     def slope(x: Any, value: Any, v: Any) -> Any:
         beside = of_lower * _of(name, x, v - 1) + of_higher * _of(name, x, v + 1)
@@ -220,7 +221,7 @@ def _sinhc(x: Any) -> Any:
 
 
 def _kolmogorov_slope(x: Any) -> Any:
-    """Return the derivative of the Kolmogorov distribution: a sum that converges fast above 1/2."""
+    """Return the derivative of the Kolmogorov distribution as a sum that converges fast above 1/2."""
     orders = np.arange(1.0, 33.0)
     terms = (-1.0) ** orders * orders**2
     return (8.0 * x[..., None] * terms * np.exp(-2.0 * (orders * x[..., None]) ** 2)).sum(-1)

@@ -1,7 +1,7 @@
-"""The derivative of the roots of a polynomial, by the implicit function theorem.
+"""The derivative of the roots of a polynomial by the implicit function theorem.
 
-If p(r) = 0 for p(x) = sum of c[k] phi[k](x), then dr/dc[k] = -phi[k](r) / p'(r). This includes coefficients that are
-zero, on which the degree depends: the other roots move with them, too. A multiple root has no derivative.
+If p(r) = 0 for p(x) = sum of c[k] phi[k](x), then dr/dc[k] = -phi[k](r) / p'(r). This includes zero coefficients, on
+which the degree depends, since the other roots depend on them too. A multiple root has no derivative.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .scatter import values_of
 
 __all__: list[str] = []
 
-# The recurrences phi[k + 1] = (a x + b) phi[k] - c phi[k - 1]: the numbers (a, b, c) for k.
+# The coefficients (a, b, c) of the recurrences phi[k + 1] = (a x + b) phi[k] - c phi[k - 1], as functions of k.
 RECURRENCES: Final[dict[str, Callable[[int], tuple[float, float, float]]]] = {
     "polynomial": lambda k: (1.0, 0.0, 0.0),
     "chebyshev": lambda k: (2.0 if k else 1.0, 0.0, 1.0),
@@ -47,11 +47,11 @@ def _basis_functions(x: Any, count: int, basis: str) -> tuple[Any, Any]:
 def _reciprocal_slopes(p: Any, roots: Any, slopes: Any, basis: str, used: Any) -> Any:
     """Return 1 / p' at each root.
 
-    p' is the product of the differences from the other roots, which is exact for clusters of roots, too. Coefficients
-    that are zero contribute further roots at infinity, on which only the derivatives of p' depend.
+    p' is the product of the differences from the other roots, which is accurate even for clusters of roots. Zero
+    coefficients contribute additional roots at infinity, which affect only the derivatives of p'.
 
     Raises:
-        DifferentiabilityError: if a root that is used equals another up to rounding.
+        DifferentiabilityError: if a root in use equals another up to rounding.
     """
     degree = roots.shape[0]
     one = np.eye(degree)
@@ -76,7 +76,7 @@ def _reciprocal_slopes(p: Any, roots: Any, slopes: Any, basis: str, used: Any) -
 
 @formula_function
 def roots_gradient(grad: Any, p: Any, roots: Any, basis: str) -> Any:
-    """Return the gradient of the coefficients from the gradient of the roots."""
+    """Return the gradient of the coefficients, given the gradient of the roots."""
     values, slopes = _basis_functions(roots, p.shape[0], basis)
     used = values_of(grad) != 0
     found = -(np.conjugate(values * _reciprocal_slopes(p, roots, slopes, basis, used)) @ grad)

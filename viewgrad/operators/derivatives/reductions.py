@@ -1,4 +1,4 @@
-"""The derivatives of reductions: sums, products, extrema, norms, and the running sums and products."""
+"""The derivatives of reductions: sums, products, extrema and norms, and of cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -106,7 +106,9 @@ def linear_scan_forward(self: Array, coefficients: Array, axis: int = -1) -> Arr
 
 
 def scanned(inputs: Array, factors: Array) -> Array:
-    """Return `y[i] = inputs[i] + factors[i] * y[i - 1]`, by halving: linear work in a logarithmic number of steps."""
+    """Solve `y[i] = inputs[i] + factors[i] * y[i - 1]` by recursive halving: linear work in a logarithmic number of
+    steps.
+    """
     if len(inputs) < 2:
         return inputs
     odd = scanned(inputs[1::2] + factors[1::2] * inputs[:-1:2], factors[1::2] * factors[:-1:2])
@@ -216,7 +218,7 @@ formula_function(sum_to)
 
 @formula_function
 def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
-    """Return the number of elements that a reduction over `axis` of an array of `shape` combines."""
+    """Return the number of elements that a reduction over `axis` of an array with the given shape combines."""
     if axis is None or not shape:
         return math.prod(shape)
     return math.prod(shape[dim] for dim in axis) if isinstance(axis, tuple) else shape[axis]
@@ -235,7 +237,8 @@ def var_slope(value: Any, axis: Any, ddof: float) -> Any:
     "else 1 / ((reduced_count(value.shape, axis) - ddof) * nonzero_or_one(result)))"
 )
 def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
-    """Return the derivative of the standard deviation; 0 if all values are equal, however the mean is rounded."""
+    """Return the derivative of the standard deviation; 0 if all values are equal, regardless of rounding of the mean.
+    """
     mean = value.mean(axis=axis, keepdims=True)
     degrees = reduced_count(value.shape, axis) - ddof
     deviation = result.reshape(mean.shape)
@@ -243,11 +246,11 @@ def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
     if isinstance(value, Tensor) or not (deviation > rounding_of(mean, value, degrees)).all():
         same = (value == value[tuple(slice(length) for length in mean.shape)]).all(axis=axis, keepdims=True)
         factor = np.where(same, 0, factor)
-    return (value - mean) * (factor if axis is not None else factor.reshape(())[()])  # by a number in place
+    return (value - mean) * (factor if axis is not None else factor.reshape(())[()])  # multiplied by a number in place
 
 
 def rounding_of(mean: Any, value: Array, degrees: float) -> Any:
-    """Return a bound on the rounding error of the deviation of equal values."""
+    """Return a bound on the rounding error of the deviations of equal values."""
     count = value.size // max(mean.size, 1)
     return np.finfo(value.dtype).eps * count * (count / degrees) ** 0.5 * abs(mean) if degrees > 0 else math.inf
 
@@ -258,9 +261,9 @@ def rounding_of(mean: Any, value: Array, degrees: float) -> Any:
     "else 1 if sum(infinite(value), axis, True) == 1 else nan"
 )
 def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """Return the shares of the elements in the sum of exponentials whose logarithm is `result`.
+    """Return the share of each element in the sum of exponentials whose logarithm is `result`.
 
-    They are 0 if the sum is 0. If one exponent is infinite, its share is 1; several have none.
+    The shares are 0 if the sum is 0. A single infinite exponent has the share 1; several infinite exponents have none.
     """
     result = expand_reduced(result, value.shape, axis, keepdims)
     shares = np.exp(value - np.where(result == -math.inf, 0, result))
@@ -275,7 +278,7 @@ def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 @formula_function
 @compiled_as("flowing(grad * exp_shares(value, result, axis, keepdims), grad) if b is None else None")
 def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """Return the gradient of the exponents."""
+    """Return the gradient with respect to the exponents."""
     if b is None:
         shares = exp_shares(value, result, axis, keepdims)
     else:
@@ -288,7 +291,7 @@ def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, ke
 def logsumexp_weight_gradient(
     grad: Any, value: Any, b_shape: tuple[int, ...], result: Any, axis: Any, keepdims: bool
 ) -> Any:
-    """Return the gradient of the factors of the exponentials."""
+    """Return the gradient with respect to the factors of the exponentials."""
     shape = np.broadcast_shapes(value.shape, b_shape)
     shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
     grad = expand_reduced(grad, shape, axis, keepdims)
@@ -315,7 +318,7 @@ def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
 @formula_function
 @compiled_as("tie_hit(value, result) / sum(tie_hit(value, result), axis, True)")
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """Return the share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
+    """Return the share of each element in the extremum `result` over `axis`; equal extrema share equally.
 
     If the extremum is NaN, the NaN elements share the gradient.
     """
@@ -323,7 +326,7 @@ def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def shares_of(hit: Any, value: Any, axis: Any) -> Any:
-    """Return the share of each chosen element; if no element is chosen, of each NaN."""
+    """Return the share of each selected element or, if no element is selected, of each NaN."""
     counts = hit.sum(axis=axis, keepdims=True)
     if not (counts._array if isinstance(counts, Tensor) else counts).all():
         plain(counts)
@@ -338,13 +341,13 @@ def shares_of(hit: Any, value: Any, axis: Any) -> Any:
     "else sign(value) * tie_shares(abs(value), result, axis, keepdims)"
 )
 def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: bool) -> Any:
-    """Return the derivative of the norm `result` of `value`, and 0 where the norm is 0."""
+    """Return the derivative of the norm `result` of `value`, which is 0 where the norm is 0."""
     if order == 0:
         return np.zeros_like(value)
     if order == 1:
         return np.sign(value)
     if abs(order) == math.inf:
-        # Of the same magnitudes, since rounding of those of complex numbers depends on the layout.
+        # Computed from the same magnitudes, since their rounding for complex numbers depends on the memory layout.
         magnitude = np.abs(value)
         if not magnitude.size:
             return np.zeros_like(value)
@@ -356,21 +359,21 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
         return value / length
     magnitude = np.abs(value)
     slope = np.sign(value) * ((magnitude if order > 1 else nonzero_or_one(magnitude)) / length) ** (order - 1)
-    if order < 0:  # then a norm is 0 if any element is
+    if order < 0:  # in this case a norm is 0 if any element is 0
         slope = np.where(norm == 0, 0, slope)
     return slope
 
 
 @formula_function
 def reversed_cumsum(grad: Any, axis: Any) -> Any:
-    """Return the running sums from the end."""
+    """Return the reverse cumulative sums."""
     axis = 0 if axis is None else axis
     return np.flip(np.cumsum(np.flip(grad, axis), axis), axis)
 
 
 @formula_function
 def shifted(value: Any, axis: Any, first: float) -> Any:
-    """Return each element's predecessor along `axis`, and `first` for those that have none."""
+    """Return each element's predecessor along `axis`, with `first` for the first elements."""
     axis = 0 if axis is None else axis % value.ndim
     before = (slice(None),) * axis
     return np.concatenate([np.full_like(value[(*before, slice(1))], first), value[(*before, slice(-1))]], axis)
@@ -378,7 +381,7 @@ def shifted(value: Any, axis: Any, first: float) -> Any:
 
 @formula_function
 def products_of_others(value: Any, axis: Any) -> Any:
-    """Return, for each element, the product of all others in its reduction, without a division that fails at 0."""
+    """Return, for each element, the product of all others in its reduction, without a division that would fail at 0."""
     axes = tuple(range(value.ndim)) if axis is None or not value.ndim else axis if isinstance(axis, tuple) else (axis,)
     ends = tuple(range(-len(axes), 0))
     moved = np.moveaxis(value, axes, ends) if axes else value
@@ -392,14 +395,14 @@ def products_of_others(value: Any, axis: Any) -> Any:
 
 @formula_function
 def reversed_scan(grad: Any, coefficients: Any, axis: int) -> Any:
-    """Return the gradient of a linear recurrence with respect to its inputs: a recurrence that runs from the end."""
+    """Return the gradient of a linear recurrence with respect to its inputs, which is a recurrence in reverse order."""
     factors = np.roll(np.flip(np.conjugate(coefficients), axis), 1, axis)
     return np.flip(call("linear_scan", np.flip(grad, axis), factors, axis), axis)
 
 
 @formula_function
 def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
-    """Return the gradient of running products; no division, so zeros do no harm."""
+    """Return the gradient of cumulative products, without division, so that zeros are handled correctly."""
     along = 0 if axis is None else axis
     lanes = value.reshape(result.shape)
     return (reversed_scan(grad, lanes, along) * np.conjugate(shifted(result, along, 1))).reshape(value.shape)
@@ -407,7 +410,7 @@ def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
 
 @formula_function
 def cumprod_tangent(value: Any, result: Any, tangent: Any, axis: Any) -> Any:
-    """Return the tangent of running products."""
+    """Return the tangent of cumulative products."""
     along = 0 if axis is None else axis
     inputs = shifted(result, along, 1) * tangent.reshape(result.shape)
     return call("linear_scan", inputs, value.reshape(result.shape), along)

@@ -1,4 +1,4 @@
-"""Rows that scatter values into zeros, used by the formulas of rows that gather values."""
+"""Operators that scatter values into zeros, used by the formulas of operators that gather values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bool) -> list[Any]:
-    """Return the gradients of the outputs of an operator, with zeros for those that are undefined.
+    """Return the gradients of the outputs of an operator, with zeros for undefined ones.
 
     Arguments:
         grads: arrays, or tensors in a recorded run; None if no gradient arrived.
@@ -36,9 +36,9 @@ def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bo
 
 
 def is_known_zero(grad: Any) -> bool:
-    """Return whether a gradient is known to be zero: all zeros, without a history and without a tangent.
+    """Return whether a gradient is known to be zero: all elements are zero, and there is no history and no tangent.
 
-    Zeros that replace an undefined gradient are; a value that depends on something and happens to be zero is not.
+    This holds for zeros that replace an undefined gradient, but not for a value that happens to be zero.
     """
     if isinstance(grad, Tensor):
         if grad.requires_grad or has_tangent(grad):
@@ -48,7 +48,7 @@ def is_known_zero(grad: Any) -> bool:
 
 
 def zeros_beside(value: Any, shape: tuple[int, ...]) -> Any:
-    """Return zeros of a shape, an array or a tensor as `value` is, in its dtype."""
+    """Return zeros of a given shape and the dtype of `value`, as an array or a tensor like `value`."""
     zeros = np.zeros(shape, value.dtype)
     return from_number(zeros) if isinstance(value, Tensor) else zeros
 
@@ -83,7 +83,7 @@ def scatter_along_axis_forward(a: Any, indices: Any, axis: int, length: int) -> 
 
 @formula_function
 def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
-    """Return the values at `indices` along `axis`; of a 0-d value the value itself."""
+    """Return the values at `indices` along `axis`, or the value itself if it is 0-d."""
     return np.take_along_axis(values, indices, axis) if values.ndim else values
 
 
@@ -99,7 +99,7 @@ row(
 
 
 def scattered(values: Any, indices: Any, axis: int, length: int) -> Any:
-    """Return `scatter_along_axis` of an array or of a tensor."""
+    """Return `scatter_along_axis` for an array or a tensor."""
     return call("_scatter_along_axis", values, indices, axis, length)
 
 

@@ -1,4 +1,4 @@
-"""The derivatives of further functions of `scipy.special`, if SciPy is installed."""
+"""The derivatives of additional functions of `scipy.special`, if SciPy is installed."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
 
 @formula_function
 def student_density(df: Any, t: Any) -> Any:
-    """Return the density of Student's distribution."""
+    """Return the density of Student's t distribution."""
     scale = np.exp(special.gammaln((df + 1) / 2) - special.gammaln(df / 2)) / np.sqrt(df * np.pi)
     return _weak(scale) * np.exp(np.log1p(t * t / df) * (-(df + 1) / 2))
 
 
 def _weak(value: Any) -> Any:
-    """Return a number that takes the precision of the other operand."""
+    """Return a number that adopts the precision of the other operand."""
     return value if np.ndim(value) else float(value)
 
 
@@ -91,7 +91,7 @@ _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of
 
 @formula_function
 def unless_zero(factor: Any, value: Any) -> Any:
-    """Return the product, which is 0 if the factor is 0, even if the value is infinite or NaN."""
+    """Return the product, or 0 where the factor is 0 even if the value is infinite or NaN."""
     factor = np.asarray(factor, value.dtype)
     return factor * np.where(factor == 0, 0, value)
 
@@ -111,7 +111,9 @@ _of_order("kn", "grad * (kn(trunc(v) - 1, self) + kn(trunc(v) + 1, self)) / -2",
 
 @formula_function
 def slope_of_beta(result: Any, a: Any, b: Any) -> Any:
-    """Return the derivative of the beta function, which is 0 but has a slope where gamma(a + b) has a pole."""
+    """Return the derivative of the beta function, which is nonzero where gamma(a + b) has a pole although the value is
+    0.
+    """
     total = a + b
     pole = (total <= 0) & (total == np.floor(total))
     usual = result * (special.digamma(a) - special.digamma(np.where(pole, 0.5, total)))
@@ -164,7 +166,7 @@ def reversed_in_time(x: Any) -> Any:
 
 @formula_function
 def lagged_products(x: Any, y: Any, lags: int) -> Any:
-    """Return, for each lag, the sum of the products of `x` with the conjugate of `y` that many samples earlier."""
+    """Return, for each lag, the sum of the products of `x` with the conjugate of `y` shifted by the lag."""
     count = x.shape[-1]
     sums = [(x[..., lag:] * np.conjugate(y[..., : count - lag])).sum() if lag < count else x.sum() * 0
             for lag in range(lags)]  # fmt: skip
@@ -173,7 +175,7 @@ def lagged_products(x: Any, y: Any, lags: int) -> Any:
 
 @formula_function
 def all_pole_response(coefficients: Any, y: Any) -> Any:
-    """Return the samples convolved with coefficients, as many as there were."""
+    """Return the samples filtered by an all-pole filter."""
     count = y.shape[-1]
     total = y * coefficients[0]
     for lag in range(1, min(coefficients.shape[0], count)):

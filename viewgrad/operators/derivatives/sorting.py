@@ -1,7 +1,7 @@
-"""The derivatives of rows that choose values by their order, and say which they chose.
+"""The derivatives of operators that select values by their order, and return their indices.
 
-The gradient goes to the value that was chosen. Among equal values that is the first, and for running extrema the last
-so far, as in PyTorch.
+The gradient flows to the selected value. Among equal values this is the first one, or for cumulative extrema the latest
+one, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def reinserted(a: Any, axis: int, keepdims: bool) -> Any:
-    """Restore the dimension that a reduction over `axis` removed; return the value itself if it has no dimensions."""
+    """Restore the dimension that a reduction over `axis` removed; return a 0-d value unchanged."""
     return a if keepdims else np.expand_dims(a, axis)
 
 
 @formula_function
 def length_along(shape: tuple[int, ...], axis: int) -> int:
-    """Return the length of a dimension; 1 for a value that has none."""
+    """Return the length of a dimension, or 1 for a 0-d value."""
     return shape[axis] if shape else 1
 
 
@@ -69,7 +69,7 @@ def kthvalue_forward(a: Any, k: int, axis: int = -1, keepdims: bool = False) -> 
 
 @formula_function
 def chosen_along(a: Any, indices: Any, axis: int, keepdims: bool) -> Any:
-    """Return the values that a reduction over `axis` chose."""
+    """Return the values that a reduction over `axis` selected."""
     if not a.ndim:
         return a
     chosen = np.take_along_axis(a, reinserted(indices, axis, keepdims), axis)
@@ -91,7 +91,7 @@ row(
 
 
 def running_extremum(name: str, accumulate: Any, doc: str) -> None:
-    """Add the row of a running maximum or minimum."""
+    """Declare a cumulative maximum or minimum."""
 
     def forward(a: Any, axis: int) -> tuple[Array, Array]:
         if not a.ndim:

@@ -1,4 +1,5 @@
-"""The derivatives of special functions: of `scipy.special` if installed, and a few that do not need SciPy."""
+"""The derivatives of special functions: those of `scipy.special` if it is installed, and a few that do not need SciPy.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Array = np.ndarray[Any, Any]
 AUTO: Final = "auto_element_wise"
 
 
-# Only some of these functions are defined for complex numbers: their rows say so.
+# Only some of these functions are defined for complex numbers, as their declarations state.
 unary: Final = functools.partial(elementwise.unary, dtype_kinds="f")
 
 # -- without SciPy -----------------------------------------------------------------------------------------------------
@@ -33,7 +34,7 @@ _erfc: Final[Callable[..., Any]] = np.frompyfunc(math.erfc, 1, 1)
 
 
 def ndtr_plainly(a: Any) -> Any:
-    """Return the normal distribution function from Python's `math`."""
+    """Return the normal distribution function, computed with Python's `math`."""
     return in_precision_of(np.asarray(_erfc(a * -math.sqrt(0.5))).astype(float) * 0.5, a)
 
 
@@ -113,7 +114,7 @@ row(
 
 @formula_function
 def of_finite_parts(grad: Any, value: Any) -> Any:
-    """Return a gradient where the value is finite, and 0 elsewhere; of complex numbers, for each part by itself."""
+    """Return a gradient where the value is finite and 0 elsewhere; for complex numbers, separately for each part."""
     if value.dtype.kind != "c":
         return np.where(np.isfinite(value), grad, 0)
     return np.where(np.isfinite(value.real), grad.real, 0) + np.where(np.isfinite(value.imag), grad.imag, 0) * 1j
@@ -121,7 +122,7 @@ def of_finite_parts(grad: Any, value: Any) -> Any:
 
 @formula_function
 def angle_gradient(grad: Any, value: Any) -> Any:
-    """Return the gradient of an angle: at right angles to the number, divided by its magnitude."""
+    """Return the gradient of an angle: orthogonal to the number, divided by its magnitude."""
     if value.dtype.kind != "c":
         return np.zeros_like(grad)
     return np.where(value == 0, 0, grad) * 1j / np.where(value == 0, 1, value).conj()
@@ -141,17 +142,17 @@ SQRT_PI: Final = math.sqrt(math.pi)
 
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
-    """Add the row of a SciPy function of one argument."""
+    """Declare a SciPy function of one argument."""
     unary(name, LazyFunction(special, name), gradient, doc, mask_zero_grad=True, **options)
 
 
 def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
-    """Add the row of a SciPy function of two arguments."""
+    """Declare a SciPy function of two arguments."""
     binary(name, LazyFunction(special, name), gradients, tangent, doc, mask_zero_grad=True, **options)
 
 
 def scipy_rows() -> None:
-    """Add the rows that need SciPy."""
+    """Declare the operators that need SciPy."""
     scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", dtype_kinds="fc",
                 kernel="erf(self)")
     scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", dtype_kinds="fc",
@@ -238,7 +239,7 @@ def scipy_rows() -> None:
 
 
 def of_order(name: str, gradient: str, doc: str, dtype_kinds: str = "f") -> None:
-    """Add the row of a family of functions of one argument, numbered by an order that is not differentiated."""
+    """Declare a family of functions of one argument, indexed by an order that is not differentiated."""
     function = LazyFunction(special, name)
     row(
         f"{name}(v, self)",
@@ -265,14 +266,14 @@ def order_of(v: Any, name: str) -> Any:
 
 @formula_function
 def gamma_density(v: Any, x: Any) -> Any:
-    """Return the derivative of the regularised incomplete gamma function."""
+    """Return the derivative of the regularized incomplete gamma function."""
     density = powers_times(-x - float(special.gammaln(order_of(v, "gammainc"))), (x, v - 1, False))
     return density if density.dtype == x.dtype else density.astype(x.dtype)
 
 
 @formula_function
 def log_beside(value: Any, factor: Any) -> Any:
-    """Return the logarithm of a value, or 0 if it is not positive and its factor is 0."""
+    """Return the logarithm of a value, or 0 if the value is not positive and its factor is 0."""
     return np.log(np.where((factor == 0) & (value == 0 if value.dtype.kind == "c" else value <= 0), 1, value))
 
 

@@ -1,6 +1,6 @@
 """Derivatives of special functions at poles, at zero and for large arguments, where the textbook formula cancels.
 
-Each is written with NumPy's functions and SciPy's ufuncs, which mean the same for tensors: so they can be
+Each is written with NumPy's functions and SciPy's ufuncs, which mean the same for tensors, so that it can be
 differentiated again.
 """
 
@@ -20,13 +20,14 @@ from ..lazy_imports import LazyModule
 special: Final[Any] = LazyModule("scipy.special")
 
 ROOT_OF_PI: Final = math.sqrt(math.pi)
-# From where on an asymptotic series is as good as the function itself, and the difference has lost ten digits.
+# The argument from which an asymptotic series is as accurate as the function itself, while the difference has lost ten
+# digits.
 FAR: Final = 50.0
 FAR_FOR_ORDER_TWO: Final = 1000.0
 
 
 def in_its_precision(slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the function, with results in the dtype of its argument: SciPy has none in half precision."""
+    """Return the function with results in the dtype of its argument, since SciPy does not support half precision."""
 
     @functools.wraps(slope)
     def converted(x: Any) -> Any:
@@ -36,18 +37,18 @@ def in_its_precision(slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return formula_function(converted)
 
 
-# Near 0, exponents up to this one are factored out as powers; higher powers have zero derivatives at 0 anyway.
+# Near 0, exponents up to this one are factored out as powers; higher powers have zero derivatives at 0 in any case.
 WHOLE: Final = 6.0
 
 
 def powers_times(log_rest: Any, *powers: tuple[Any, Any, bool]) -> Any:
-    """Return powers of numbers times an exponential, without overflow in between, and right in all derivatives at 0.
+    """Return powers of numbers times an exponential, without intermediate overflow and with correct derivatives at 0.
 
     The textbook formula adds logarithms, which loses accuracy at 0 and 1, where the first logarithm is infinite.
 
     Arguments:
         log_rest: the logarithm of the other factor.
-        powers: x, its exponent, and whether it is 1 - x that has this exponent.
+        powers: x, its exponent, and whether the base is 1 - x.
     """
     head = 1.0
     for x, exponent, from_one in powers:
@@ -70,13 +71,14 @@ def _series(x: Any, sign: int) -> Any:
 
 
 def _parted(x: Any, far: Any, otherwise: float) -> tuple[Any, Any]:
-    """Return the near values, with 0 in place of the others, and the far ones, likewise with `otherwise`."""
+    """Return the near values, with 0 in place of the others, and the far ones, with `otherwise` in place of the others.
+    """
     return np.where(far, 0.0, x), np.where(far, x, otherwise)
 
 
 @in_its_precision
 def erfcx_slope(x: Any) -> Any:
-    """Return the derivative of erfcx, 2 x erfcx(x) - 2/sqrt(pi): without cancellation for large arguments."""
+    """Return the derivative of erfcx, 2 x erfcx(x) - 2/sqrt(pi), without cancellation for large arguments."""
     if x.dtype.kind == "c":
         return 2 * x * special.erfcx(x) - 2 / ROOT_OF_PI
     near, out = _parted(x, x > FAR, FAR)
@@ -86,7 +88,7 @@ def erfcx_slope(x: Any) -> Any:
 
 @in_its_precision
 def dawsn_slope(x: Any) -> Any:
-    """Return the derivative of Dawson's integral, 1 - 2 x dawsn(x): without cancellation for large arguments."""
+    """Return the derivative of Dawson's integral, 1 - 2 x dawsn(x), without cancellation for large arguments."""
     if x.dtype.kind == "c":
         return 1 - 2 * x * special.dawsn(x)
     far = (x > FAR) | (x < -FAR)
@@ -96,7 +98,7 @@ def dawsn_slope(x: Any) -> Any:
 
 @in_its_precision
 def log_ndtr_slope(x: Any) -> Any:
-    """Return the density of the normal distribution divided by its integral, which both vanish for small values."""
+    """Return the normal density divided by the normal distribution function; both vanish for small values."""
     low = x.real < 0
     below, above = np.where(low, x, 0.0), np.where(low, 0.0, x)
     return np.where(
@@ -108,7 +110,7 @@ def log_ndtr_slope(x: Any) -> Any:
 
 @in_its_precision
 def rgamma_slope(x: Any) -> Any:
-    """Return the derivative of 1 / gamma(x), which has no pole where digamma has; by reflection below 1/2."""
+    """Return the derivative of 1 / gamma(x), which is finite at the poles of digamma; by reflection below 1/2."""
     low = x < 0.5
     below, above = np.where(low, x, 0.0), np.where(low, 1.0, x)
     angle = below * math.pi
@@ -118,7 +120,7 @@ def rgamma_slope(x: Any) -> Any:
 
 @in_its_precision
 def ive_of_two(x: Any) -> Any:
-    """Return ive(2, x), also for large numbers, for which SciPy fails."""
+    """Return ive(2, x), including large numbers, for which SciPy fails."""
     far = (x > FAR_FOR_ORDER_TWO) | (x < -FAR_FOR_ORDER_TWO)
     near, out = _parted(x, far, FAR_FOR_ORDER_TWO)
     return np.where(far, special.i0e(out) - 2 * special.i1e(out) / out, special.ive(2, near))
@@ -126,7 +128,7 @@ def ive_of_two(x: Any) -> Any:
 
 @in_its_precision
 def logit_slope(x: Any) -> Any:
-    """Return the derivative of logit; NaN outside the interval, like the value."""
+    """Return the derivative of logit, which is NaN outside the interval, like the value."""
     return np.where((x < 0) | (x > 1), math.nan, 1 / (x * (1 - x)))
 
 
@@ -140,7 +142,7 @@ def less_exponent(x: Any, y: Any) -> Any:
 
 @in_its_precision
 def ellipk_slope(x: Any) -> Any:
-    """Return the derivative of ellipk: near 0 by a series, since the formula is 0 / 0 there."""
+    """Return the derivative of ellipk; near 0 by a series, since the formula is 0 / 0 there."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),
@@ -151,7 +153,7 @@ def ellipk_slope(x: Any) -> Any:
 
 @in_its_precision
 def ellipe_slope(x: Any) -> Any:
-    """Return the derivative of ellipe: near 0 by a series, since the formula is 0 / 0 there."""
+    """Return the derivative of ellipe; near 0 by a series, since the formula is 0 / 0 there."""
     near, out = np.where(_is_half(x), x, 0.0), np.where(_is_half(x), -1.0, x)
     return np.where(
         _is_half(x),

@@ -1,7 +1,7 @@
-"""The derivatives of order statistics, of sums that pass over missing values, and of covariances.
+"""The derivatives of order statistics, of sums that ignore missing values, and of covariances.
 
-The median and the quantiles are weighted sums of one or two of the values. If values are equal, the gradient goes to
-those that a stable sort puts at the places in question. Equal extrema share the gradient in equal parts.
+The median and the quantiles are weighted sums of one or two of the values. If values are equal, the gradient flows to
+those that a stable sort puts at the relevant positions. Equal extrema share the gradient equally.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
 
-# -- passing over missing values ---------------------------------------------------------------------------------------
+# -- missing values ----------------------------------------------------------------------------------------------------
 
 
 @formula_function
 def counts_beside(a: Any, axis: Any) -> Any:
-    """Return the number of summed values that are not NaN, at least 1, with the summed dimensions kept."""
+    """Return the number of summed values that are not NaN, but at least 1, with the summed dimensions kept."""
     counts = np.logical_not(np.isnan(a)).sum(axis=axis, keepdims=True)
     return np.maximum(counts, 1).astype(a.dtype)
 
@@ -67,7 +67,7 @@ row(
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return the dimensions that a reduction goes over."""
+    """Return the dimensions of a reduction."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(sorted(dim % ndim for dim in (axis if isinstance(axis, (tuple, list)) else (axis,)))) if ndim else ()
@@ -88,7 +88,7 @@ def quantile_weights_forward(
     counts = np.count_nonzero(flat == flat, axis=-1) if ignore_nan else np.full(flat.shape[:-1], flat.shape[-1])
     for count in np.unique(counts):
         if count:
-            # The quantiles of 0, 1, 2, ... are the places, with fractions, of the quantiles among the sorted values.
+            # The quantiles of 0, 1, 2, ... are the fractional positions of the quantiles among the sorted values.
             places = np.quantile(np.arange(float(count)), q.ravel(), method=method)  # type: ignore[call-overload]
             chosen = counts == count
             for number, place in enumerate(places):
@@ -106,9 +106,9 @@ def quantile_weights_forward(
 
 @lru_cache(maxsize=256)
 def nanquantile_places(ndim: int, axes: tuple[int, ...], q_ndim: int) -> tuple[int, ...]:
-    """Return NumPy's order of the dimensions of quantiles that ignore NaN: those of the fractions, then the rest.
+    """Return NumPy's order of the dimensions of quantiles that ignore NaN: first those of the fractions, then the rest.
 
-    If several axes are reduced, the dimensions of the fractions are placed differently than by `np.quantile`.
+    If several axes are reduced, the dimensions of the fractions are placed differently than in `np.quantile`.
     """
     places = []
     for dim in range(q_ndim + ndim):
@@ -120,12 +120,12 @@ def nanquantile_places(ndim: int, axes: tuple[int, ...], q_ndim: int) -> tuple[i
 
 
 def is_misplaced(ndim: int, axes: tuple[int, ...], q_ndim: int) -> bool:
-    """Return whether quantiles that ignore NaN may order their dimensions differently from those of the fractions."""
+    """Return whether quantiles that ignore NaN may place the dimensions of the fractions elsewhere."""
     return q_ndim > 1 and 0 < len(axes) < ndim
 
 
 def in_places_of_numpy(quantiles: Any, ndim: int, axes: tuple[int, ...], q_ndim: int) -> Any:
-    """Reorder the dimensions of quantiles that ignore NaN, which begin with those of the fractions, as NumPy does."""
+    """Reorder the dimensions of quantiles that ignore NaN, which start with those of the fractions, as NumPy does."""
     return quantiles.transpose(tuple(map(int, np.argsort(nanquantile_places(ndim, axes, q_ndim)))))
 
 
@@ -133,7 +133,7 @@ def in_places_of_numpy(quantiles: Any, ndim: int, axes: tuple[int, ...], q_ndim:
 def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any, ignore_nan: bool = False) -> Any:
     """Return the gradient of the operand of a weighted sum."""
     shape = weights.shape[q_ndim:]
-    if not weights.size:  # NumPy's NaN-ignoring quantiles then lack the shape of the fractions
+    if not weights.size:  # NumPy's quantiles that ignore NaN lack the dimensions of the fractions in this case
         return weights.sum(axis=tuple(range(q_ndim))) if q_ndim else weights
     axes = reduced_axes(axis, len(shape))
     kept = tuple(1 if dim in axes else extent for dim, extent in enumerate(shape))
@@ -219,7 +219,7 @@ def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *
 
 
 def _fraction(self: Any, q: Any) -> Any:
-    """Return a percentage as a fraction, in the precision that NumPy uses."""
+    """Convert a percentage to a fraction, in the precision that NumPy uses."""
     if type(q) in (int, float) or _is_followed(q):
         return q / 100
     return np.true_divide(plain(q), self.dtype.type(100) if self.dtype.kind == "f" else 100)
@@ -230,18 +230,19 @@ def _is_followed(q: Any) -> bool:
     return isinstance(q, Tensor) and (current_edge(q) is not None or has_tangent(q))
 
 
-PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_observation"})  # one of the values
-STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # methods that are constant under small changes of the fraction
+# methods that return one of the values
+PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_observation"})
+STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # methods that are piecewise constant in the fraction
 
 
 def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: bool) -> Callable[..., Any]:
-    """Return the function of values and fractions: linear between the fractions at which it is one of the values.
+    """Return a function of values and fractions that is piecewise linear in the fractions, between the values.
 
     Arguments:
         function: the function of values and plain fractions.
         numpy: NumPy's function.
-        whole: the largest fraction: 1, or 100 per cent.
-        counted: whether NaN is ignored.
+        whole: the largest fraction: 1, or 100 for percentages.
+        counted: whether NaN are ignored.
     """
 
     def call(
@@ -288,7 +289,7 @@ def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str
     found = a.reshape(-1)[np.rint(places).astype(int)].astype(values.dtype, copy=False)
     if found.dtype.kind in "biu":
         return found
-    return found.masked_fill(np.isnan(values), math.nan)  # between two infinite values, as NumPy
+    return found.masked_fill(np.isnan(values), math.nan)  # between two infinite values, as in NumPy
 
 
 def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: str) -> Any:
@@ -306,7 +307,7 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: st
 
 
 def _as_precise(function: Callable[..., Any], counted: bool) -> Callable[..., Any]:
-    """Return the function with NumPy's promotion of single-precision values and double-precision fractions."""
+    """Wrap a function so that single-precision values and double-precision fractions are promoted as in NumPy."""
 
     def call(a: Any, q: Any, *args: Any, **options: Any) -> Any:
         a = as_operand(a)
@@ -321,7 +322,7 @@ def _as_precise(function: Callable[..., Any], counted: bool) -> Callable[..., An
 
 
 def _keeping_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return NumPy's function, with a 0-d array as the result if it keeps dimensions."""
+    """Wrap a NumPy function so that the result is a 0-d array if it keeps dimensions."""
 
     def call(a: Any, *args: Any, **options: Any) -> Any:
         result = function(a, *args, **options)
@@ -371,7 +372,7 @@ def cov_forward(a: Any, *, rowvar: bool = True, bias: bool = False, ddof: int | 
 
 
 def _is_transposed(shape: tuple[int, ...], rowvar: bool, variables: int) -> bool:
-    """Return whether the columns are the variables; versions of NumPy differ for a single row."""
+    """Return whether the variables are in columns; NumPy versions differ for a single row."""
     return not rowvar and len(shape) == 2 and not (shape[0] == 1 and variables == 1)
 
 
@@ -387,7 +388,7 @@ def _freedom(matrix: Any, bias: bool, ddof: int | None) -> int:
 
 @formula_function
 def cov_gradient(grad: Any, a: Any, rowvar: bool, bias: bool, ddof: int | None) -> Any:
-    """Return the gradient of the observations."""
+    """Return the gradient with respect to the observations."""
     variables = grad.shape[0] if grad.ndim else 1
     transposed = _is_transposed(a.shape, rowvar, variables)
     matrix = _centred(a, transposed)
@@ -418,12 +419,12 @@ row(
 
 @composite(np.corrcoef)
 def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
-    """Return the correlation matrix of variables in rows (in columns, unless `rowvar`)."""
+    """Return the correlation matrix of variables in rows, or in columns unless `rowvar`."""
     return correlations(as_operand(self).cov(rowvar=rowvar))
 
 
 def correlations(covariances: Any) -> Any:
-    """Return the correlations of variables with these covariances; rounding does not make them greater than 1."""
+    """Return the correlations of variables with given covariances, clipped to 1 in case of rounding."""
     if not covariances.ndim:
         return covariances / covariances
     scale = np.sqrt(covariances.diagonal().real)

@@ -1,4 +1,4 @@
-"""The derivatives of distinct values: each is the first occurrence in the tensor."""
+"""The derivatives of distinct values, each of which is the first occurrence in the tensor."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     *, equal_nan: bool = True, **order: Any,
 ) -> Any:  # fmt: skip
-    """Return `numpy.unique`, whose values are picked out of the tensor."""
+    """Implement `numpy.unique`, with the values gathered from the tensor."""
     ar = as_operand(ar)
     asked = (return_inverse, return_counts)
     _, places, *others = np.unique(plain(ar), True, *asked, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
@@ -66,7 +66,7 @@ def _unique(
 
 
 def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
-    """Return ascending values in NumPy's order for unsorted results."""
+    """Return sorted values in NumPy's order for unsorted results."""
     if equal_nan:
         found = np.unique(array, sorted=False)
     else:

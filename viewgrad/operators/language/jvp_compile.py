@@ -1,7 +1,7 @@
-"""Tangent functions: the code that forward-mode formulas are compiled to.
+"""Compilation of forward-mode formulas to tangent functions.
 
-A formula is specialised for each set of inputs that have a tangent. Terms that contain a
-zero tangent are left out, so that a constant costs nothing. The rest is compiled, as a function of tensors.
+A formula is specialized for each set of inputs that have a tangent. Terms with a zero tangent are dropped, so that a
+constant costs nothing. The rest is compiled as a function of tensors.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .rename import formula_text
 from .spec import Signature, Use
 from .validate import FormulaContext
 
-# Operators that are linear in each of their tensors, and so zero where one of them is.
+# Operators that are linear in each of their tensors, and therefore zero if one of these is zero.
 BILINEAR: Final = frozenset({"cross", "dot", "flowing", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
-# Methods and attributes of a tensor that are linear in it.
+# Methods and attributes of a tensor that are linear in the tensor.
 LINEAR: Final = frozenset(
     {
         "T",
@@ -53,8 +53,8 @@ class ForwardFormula:
     Arguments:
         outputs: the outputs whose tangents it computes; several if it returns a tuple.
         tree: the expression over `NAME_p`, `NAME_t`, the outputs and the plain arguments.
-        uses: the functions that it calls.
-        context: its place in the declaration, for errors.
+        uses: the functions it calls.
+        context: its location in the declaration, for error messages.
     """
 
     outputs: tuple[str, ...]
@@ -65,7 +65,7 @@ class ForwardFormula:
 
 @attrs.frozen
 class TangentFunction:
-    """A formula for one set of inputs that have tangents, compiled.
+    """A compiled formula for one set of inputs that have tangents.
 
     Arguments:
         outputs: the outputs whose tangents it returns.
@@ -73,7 +73,7 @@ class TangentFunction:
         function: the compiled function; None if the tangents are zero.
         source: its source.
         reads_result: whether it reads an output.
-        in_place: a function that writes the result to `self_t`, if the formula is one call of the operator itself.
+        in_place: a function that writes the result to `self_t`, if the formula is a single call of the operator itself.
         unchanged: whether the tangent of the output is that of `self`.
     """
 
@@ -100,7 +100,7 @@ class Tangents:
         signature: the signature of the operator.
         differentiable: the arguments that may have tangents.
         formulas: the formulas of its outputs.
-        compile: compiles a source and returns the function of the given name.
+        compile: a function that compiles a source and returns the function of the given name.
         rule: the declared `forward_derivative`.
     """
 
@@ -120,7 +120,7 @@ class Tangents:
         self._specialised: dict[frozenset[str], tuple[TangentFunction, ...]] = {}
 
     def functions(self, present: frozenset[str]) -> tuple[TangentFunction, ...]:
-        """Return the compiled formulas for the case that the arguments `present` have tangents, and no others."""
+        """Return the compiled formulas for the case that exactly the arguments `present` have tangents."""
         functions = self._specialised.get(present)
         if functions is None:
             functions = self._specialised[present] = tuple(self._specialise(f, present) for f in self.formulas)
@@ -194,7 +194,7 @@ class Tangents:
 
 
 def _unparse(tree: ast.expr, names: Sequence[str], own: str) -> str:
-    """Return a formula as source for tensors: called names that are not arguments are looked up among the operators."""
+    """Return a formula as source for tensors; called names that are not arguments are looked up among the operators."""
     return formula_text(tree, True, {*names, "rest"} | local_names(tree), own)
 
 

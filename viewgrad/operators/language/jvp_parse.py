@@ -29,15 +29,15 @@ def read_tangents(
     *,
     inplace: bool = False,
 ) -> Tangents | None:
-    """Read and check the forward-mode rule of a declaration.
+    """Parse and check the forward-mode rule of a declaration.
 
     Arguments:
-        signature: the operator's.
+        signature: the signature of the operator.
         differentiable: the arguments that have a formula.
         formulas: the formulas.
         rule: the declared `forward_derivative`.
         nondifferentiable: the outputs through which no gradient flows.
-        compile: compiles a source and returns the function of the given name.
+        compile: a function that compiles a source and returns the function of the given name.
         inplace: whether this is an in-place variant's own declaration.
     """
     if rule is None:
@@ -51,7 +51,7 @@ def read_tangents(
             read = [_explicit(signature, differentiable, text, names, inplace) for names, text in parts]
             listed = "; ".join(f"{key}: {text}" for key, text in rule.items())
             return Tangents(signature, differentiable, read, compile, listed)
-        named, rule = automatic[0]  # the only one, for the only output; otherwise the error names its outputs
+        named, rule = automatic[0]  # the only formula, for the only output; otherwise the error names its outputs
     text = rule.strip()
     context = FormulaContext(signature.name, rule, named, KIND)
     if text == AUTO_ELEMENTWISE:
@@ -68,7 +68,7 @@ def read_tangents(
 
 
 def _outputs_of(rule: Mapping[str, str]) -> list[tuple[tuple[str, ...], str]]:
-    """Return the formulas of a rule, each with the outputs that its key names."""
+    """Return the formulas of a rule, each with the outputs named by its key."""
     return [(tuple(part.strip() for part in key.split(",")), text) for key, text in rule.items()]
 
 
@@ -95,7 +95,7 @@ def _check_outputs(signature: Signature, rule: Mapping[str, str], differentiable
 def _too_many(
     rule: str, differentiable: Sequence[str], differentiable_outputs: Sequence[str], context: FormulaContext
 ) -> DeclarationError:
-    """Return the error for a rule that is limited to operators with fewer inputs or outputs."""
+    """Return the error for a rule that supports only operators with fewer inputs or outputs."""
     if rule == AUTO_LINEAR:
         return context.error(1, f"{rule} needs one differentiable output, not {len(differentiable_outputs)}")
     counts = f"{len(differentiable)} and {len(differentiable_outputs)}"
@@ -103,7 +103,7 @@ def _too_many(
 
 
 def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tuple[Use, ...]]:
-    """Return the forward-mode formula of an elementwise operator, whose derivative is a diagonal matrix.
+    """Return the forward-mode formula of an elementwise operator, whose Jacobian is diagonal.
 
     The backward formula multiplies by the conjugate of the derivative; conjugating before and after multiplies by the
     derivative itself.
@@ -121,7 +121,7 @@ def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tupl
 
 
 def _linear(signature: Signature, differentiable: Sequence[str]) -> ast.expr:
-    """Return the forward-mode formula of an operator that is linear in all its inputs together."""
+    """Return the forward-mode formula of an operator that is jointly linear in all its inputs."""
     tensors = {argument.name for argument in signature.tensors}
 
     def passed(name: str) -> ast.expr:
@@ -155,7 +155,7 @@ def _explicit(
 
 
 class _ForwardReader(ast.NodeTransformer):
-    """Checks the names in a forward-mode formula, and makes those of tensors and outputs uniform."""
+    """Checks the names in a forward-mode formula, and normalizes those of tensors and outputs."""
 
     def __init__(
         self,

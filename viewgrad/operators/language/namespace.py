@@ -1,4 +1,4 @@
-"""The names that formulas may call, with their functions for arrays and for tensors."""
+"""The names that formulas may call, with their functions for arrays and tensors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...errors import DeclarationError, GradientNotImplementedError
 from ...tensor.creation import zeros
 from ...tensor.tensor import Tensor
 
-# What a name that a formula calls means: on arrays in the first-order backward pass, where generated code says
-# `arrays.name`, and on tensors in a recorded one, where it says `ops.name`. Python looks names up in a module as fast
-# as globals.
+# The functions that names in formulas refer to: for arrays in a first-order backward pass, as `arrays.name` in
+# generated code, and for tensors in a recorded one, as `ops.name`. Looking up names in a module is as fast as looking
+# up globals.
 ARRAY_FUNCTIONS: Final = ModuleType("arrays", "The functions that formulas call, for arrays.")
 TENSOR_FUNCTIONS: Final = ModuleType("ops", "The functions that formulas call, for tensors.")
 
 
 def set_meaning(name: str, arrays: Callable[..., Any] | None, tensors: Callable[..., Any] | None) -> None:
-    """Make `name` callable in formulas; None keeps its meaning for arrays, or for tensors."""
+    """Make `name` callable in formulas; None keeps its function for arrays, or for tensors."""
     if arrays is not None:
         setattr(ARRAY_FUNCTIONS, name, arrays)
     if tensors is not None:
@@ -29,14 +29,14 @@ def set_meaning(name: str, arrays: Callable[..., Any] | None, tensors: Callable[
 
 
 def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function available to formulas under its own name.
+    """Make a function available in formulas under its own name.
 
     Arguments:
-        function: a function of both arrays and tensors. It is written with methods, Python's operators and NumPy's
+        function: a function of both arrays and tensors. It must be written with methods, Python's operators and NumPy's
             functions, which have the same meaning for both.
 
     Returns:
-        The function itself, so this can be used as a decorator.
+        The function itself, so that this can be used as a decorator.
 
     Example:
         >>> import viewgrad as vg
@@ -56,14 +56,14 @@ def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-COMPILED_FORMS: Final[dict[str, str]] = {}  # by function of formulas, its expression in compiled programs
+COMPILED_FORMS: Final[dict[str, str]] = {}  # for each function, the expression used in compiled programs
 
 
 def compiled_as(expression: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare the expression that compiled programs compute in place of a function of formulas.
+    """Declare the expression that compiled programs compute in place of a function called by formulas.
 
     Arguments:
-        expression: the value for one element, from the parameters of the function, all of them real numbers. In the
+        expression: the value of one element in terms of the parameters of the function, which are real numbers. In the
             formula of a reduction, `sum`, `max`, `min` and `mean` with the arguments `axis, True` are those of the
             reduced elements, and parameters that are results need not be broadcast. If a condition depends only on
             plain arguments and on which tensors are None, the other branch is ignored.
@@ -95,7 +95,7 @@ def made_of_operators(expression: str) -> Callable[[Callable[..., Any]], Callabl
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a user's function of arrays, which raises immediately if it returns a tensor for them."""
+    """Wrap a user's function of arrays so that it raises immediately if it returns a tensor."""
 
     @functools.wraps(function)
     def on_arrays(*args: Any, **kwargs: Any) -> Any:

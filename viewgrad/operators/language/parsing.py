@@ -1,4 +1,4 @@
-"""Parsing of declarations: signatures, and formulas with the values that they read.
+"""Parsing of declarations: signatures, formulas, and the values that formulas read.
 
 See Note [The language of formulas] in docs/notes/declarations.md.
 """
@@ -19,7 +19,7 @@ METADATA_CALLS: Final = {"TensorGeometry": ("geometry",), "zeros_like": ("shape"
 
 
 def parse_signature(text: str, tensors: Mapping[str, str]) -> Signature:
-    """Read `"name(self, other, *, option=1) -> (first, second)"`.
+    """Parse a signature such as `"name(self, other, *, option=1) -> (first, second)"`.
 
     Arguments:
         text: the signature.
@@ -52,7 +52,7 @@ def parse_signature(text: str, tensors: Mapping[str, str]) -> Signature:
 
 
 def _literal(node: ast.expr, signature: str) -> str:
-    """Return the text of a default value, which must be a literal: a signature is data, and nothing in it is run."""
+    """Return the text of a default value, which must be a literal, since a signature is data and never executed."""
     text = ast.unparse(node)
     try:
         ast.literal_eval(node)
@@ -65,7 +65,7 @@ def _literal(node: ast.expr, signature: str) -> str:
 
 
 def parse_expression(text: str) -> ast.expr:
-    """Return the expression in a formula's text.
+    """Parse the expression in a formula's text.
 
     Raises:
         SyntaxError: with `offset` counted from the start of the text.
@@ -98,7 +98,7 @@ def product_of(tree: ast.expr) -> ast.expr:
 
 
 def visit_arguments(visitor: ast.NodeTransformer, call: ast.Call) -> ast.Call:
-    """Visit the arguments of a call, but not the name that is called; return the call."""
+    """Visit the arguments of a call but not the called name; return the call."""
     call.args = [visitor.visit(argument) for argument in call.args]
     for keyword in call.keywords:
         keyword.value = visitor.visit(keyword.value)
@@ -114,11 +114,11 @@ def local_names(tree: ast.AST) -> set[str]:
 def parse_formula(
     text: str, inputs: tuple[str, ...], signature: Signature, nondifferentiable: Iterable[str] = ()
 ) -> Formula:
-    """Read a formula over the arguments and outputs of `signature`.
+    """Parse a formula over the arguments and outputs of `signature`.
 
     Arguments:
         text: the formula.
-        inputs: the arguments that it gives gradients for.
+        inputs: the arguments whose gradients it computes.
         signature: the signature of the operator.
         nondifferentiable: the outputs through which no gradient flows.
 
@@ -197,7 +197,7 @@ class _Reader(ast.NodeTransformer):
         return visit_arguments(self, node)
 
     def _metadata_of_call(self, node: ast.Call, name: str) -> list[ast.expr]:
-        """Return the metadata equivalent to the call of `name` on an argument, if there is one."""
+        """Return the metadata equivalent to the call of `name` on an argument, if there are any."""
         if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
             (argument,) = node.args
             if isinstance(argument, ast.Name) and argument.id not in self.local:

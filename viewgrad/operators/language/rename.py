@@ -1,4 +1,4 @@
-"""Rewriting formulas: with other names, for arrays or for tensors."""
+"""Transformation of formulas: renaming, and adaptation to arrays or tensors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def formula_text(tree: ast.expr, recorded: bool, local: set[str], own: str = "")
 
     Arguments:
         tree: the formula.
-        recorded: whether it is for tensors; for arrays otherwise.
-        local: the names that are the formula's own, or arguments.
-        own: the operator that it belongs to, which keeps calling itself if another one takes its name.
+        recorded: whether the source is for tensors rather than arrays.
+        local: the names that are arguments or local to the formula.
+        own: the operator that the formula belongs to, which still calls itself if its name is redefined.
     """
     return ast.unparse((_ForTensors if recorded else _ForArrays)(local, own).visit(copied(tree)))
 
@@ -37,7 +37,7 @@ def _copied(value: Any) -> Any:
 
 
 class Renamed(ast.NodeTransformer):
-    """Puts expressions in place of names, but not of those that are called."""
+    """Replaces names by expressions, except names that are called."""
 
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.names = names
@@ -52,10 +52,10 @@ class Renamed(ast.NodeTransformer):
 
 
 class _ForTensors(ast.NodeTransformer):
-    """Replaces the name of each call by a look-up in the namespace that holds it."""
+    """Replaces the name of each call by a lookup in the namespace that contains it."""
 
     place = "ops"
-    own_name = "{}_function"  # the meaning of the operator's own name
+    own_name = "{}_function"  # the function behind the operator's own name
 
     def __init__(self, local: set[str], own: str) -> None:
         self.local = local
@@ -79,7 +79,7 @@ class _ForArrays(_ForTensors):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if not isinstance(node.func, ast.Name) or node.func.id != "conj" or "conj" in self.local:
             return super().visit_Call(node)
-        # ndarray.conj returns a real array itself, where numpy.conj would copy it. The method of a number is slow.
+        # ndarray.conj returns a real array unchanged, whereas numpy.conj would copy it; the method of a number is slow
         value: ast.expr = self.visit(node.args[0])
         name = value if isinstance(value, ast.Name) else ast.Name("_unconjugated")
         value = value if isinstance(value, ast.Name) else ast.NamedExpr(name, value)

@@ -1,4 +1,4 @@
-"""A derivative declaration: one row of the table of operators, as data."""
+"""The declaration of an operator with its derivatives: one row of the table, as data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Argument:
         name: its name.
         kind: "tensor", "tensors" (a list of tensors) or "plain".
         default: the source text of its default, or None if it has none.
-        keyword_only: whether it comes after a `*`.
+        keyword_only: whether it follows a `*`.
         annotation: the source text of its annotation, or None.
     """
 
@@ -47,7 +47,7 @@ class Argument:
 
     @property
     def optional(self) -> bool:
-        """Return whether a tensor argument may be None."""
+        """True if a tensor argument may be None."""
         return self.default == "None"
 
 
@@ -64,7 +64,7 @@ class Signature:
 
     @functools.cached_property
     def tensors(self) -> tuple[Argument, ...]:
-        """The arguments that are a tensor, or a list of them."""
+        """The arguments that are tensors or lists of tensors."""
         return tuple(argument for argument in self.arguments if argument.kind != "plain")
 
     @functools.cached_property
@@ -74,7 +74,7 @@ class Signature:
 
     @functools.cached_property
     def positional(self) -> tuple[str, ...]:
-        """The names of the arguments that need not be given by keyword."""
+        """The names of the arguments that may be passed by position."""
         return tuple(argument.name for argument in self.arguments if not argument.keyword_only)
 
     @functools.cached_property
@@ -83,7 +83,7 @@ class Signature:
         return tuple(argument for argument in self.arguments if argument.kind == "plain")
 
     def argument(self, name: str) -> Argument:
-        """Return the argument of that name."""
+        """Return the argument with the given name."""
         return next(argument for argument in self.arguments if argument.name == name)
 
     def parameters(self) -> str:
@@ -99,12 +99,12 @@ class Signature:
 
     @functools.cached_property
     def torch_names(self) -> dict[str, str]:
-        """PyTorch's names of arguments that have NumPy's here: dim for axis, keepdim for keepdims."""
+        """PyTorch's names of arguments with NumPy names: dim for axis, keepdim for keepdims."""
         names = {argument.name for argument in self.arguments}
         return {theirs: ours for theirs, ours in TORCH_NAMES.items() if ours in names and theirs not in names}
 
     def definition(self, name: str = "") -> list[str]:
-        """Return the first lines of a function with these arguments, which takes PyTorch's names for them too."""
+        """Return the first lines of a function with these arguments, which also accepts PyTorch's names for them."""
         star = "" if any(argument.keyword_only for argument in self.arguments) else "*, "
         theirs = ", ".join(f"{each}=None" for each in self.torch_names)
         lines = [f"def {name or self.name}({self.parameters()}{f', {star}{theirs}' if theirs else ''}):"]
@@ -127,12 +127,12 @@ class Signature:
 
 @attrs.frozen
 class Use:
-    """One use of a name in a formula.
+    """An occurrence of a name in a formula.
 
     Arguments:
         kind: "argument", "metadata", "result", "grad", "grads", "grads[i]", "grad_NAME", "function" or "unknown".
         name: the name; for metadata, that of the argument or output.
-        position: its position in the formula, counted from 1.
+        position: the position in the formula, counted from 1.
         detail: for a gradient, the number of the output; for metadata, the attribute.
     """
 
@@ -147,7 +147,7 @@ class Formula:
     """A parsed formula.
 
     Arguments:
-        text: its source.
+        text: the source.
         inputs: the arguments whose gradients it computes; several if it returns a tuple.
         tree: the expression, in which metadata are plain names (`self.shape` is `self_shape`).
         reads: the tensor arguments whose value it reads.
@@ -172,12 +172,12 @@ class Formula:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The names that it reads of the node, apart from saved values: metadata and plain arguments."""
+        """The names that the node stores apart from saved values: metadata and plain arguments."""
         return (*(entry[0] for entry in self.metadata), *self.plain)
 
     @property
     def is_implemented(self) -> bool:
-        """Return whether this is a formula, not an error raised in its place."""
+        """True if this is a formula, rather than an error to raise."""
         return NOT_IMPLEMENTED not in self.functions
 
 
@@ -186,10 +186,10 @@ class Formula:
 
 @attrs.frozen
 class InPlace:
-    """The parts of an in-place form that a declaration states explicitly instead of deriving them.
+    """The parts of an in-place form that a declaration states explicitly.
 
     Arguments:
-        forward: computes the new value from arrays; by default the operator's forward.
+        forward: a function that computes the new value from arrays; by default the operator's forward.
         derivatives: the formulas, in which `self` is the value before the write and `result` the value after it; by
             default those of the operator.
         forward_derivative: the tangent of the new value, from `result` and `self_t`, since the old value no longer
@@ -205,16 +205,16 @@ class InPlace:
 class Kernel:
     """The computation of one element in compiled programs, from operands that are numbers.
 
-    An expression is Python source that names the tensor arguments of the row. Its functions are those of
+    An expression is Python source that refers to the tensor arguments of the row by name. Its functions are those of
     `compiler/backends/scalar_runtime.py`. The derivative is that of the row.
 
     Arguments:
         floats: the expression for floats; "" if it is not defined for them.
-        integers: the expression for integers of 64 bits, which wrap around; "" if it is not defined for them.
-        bools: the operator that computes it for bools; "" if none does.
-        gives_bool: whether its value is a bool.
-        takes_bools: whether its operands must be bools.
-        is_exact: whether its value needs no rounding in single precision if the operands are rounded.
+        integers: the expression for 64-bit integers, which wrap around; "" if it is not defined for them.
+        bools: the operator to use for bools; "" if there is none.
+        gives_bool: whether the value is a bool.
+        takes_bools: whether the operands must be bools.
+        is_exact: whether the value needs no rounding in single precision if the operands are rounded.
     """
 
     floats: str = ""
@@ -233,7 +233,7 @@ class Decomposition:
         formula: the result, from elementwise functions and from `sum`, `max`, `min` and operators with a decomposition,
             whose last arguments are `axis, True`: the reduced dimensions are kept. If a condition depends only on the
             options, the other branch is ignored; if the result is None, the operator is called.
-        uses_chain_rule: whether the gradient is that of the formula, instead of the one that the row declares.
+        uses_chain_rule: whether to differentiate the formula instead of using the declared gradient.
 
     See Note [Compiled forms] in docs/notes/declarations.md.
     """
@@ -244,7 +244,7 @@ class Decomposition:
 
 @attrs.frozen
 class Reading:
-    """The parts of a declaration that follow from its formulas.
+    """The parts of a declaration that are derived from its formulas.
 
     Arguments:
         formulas: the formulas of gradients.
@@ -266,8 +266,9 @@ class Code:
     Arguments:
         node_class: the class of the backward steps; None if nothing is differentiable.
         source: the Python source.
-        plain_functions: compiles the function and its in-place variant, blind to every mode but grad mode.
-        inplace_node_class: the class of the steps of the in-place variant, before it is distinguished.
+        plain_functions: a function that compiles the function and its in-place variant without support for any mode
+            except grad mode.
+        inplace_node_class: the node class of the in-place variant.
     """
 
     node_class: type[Node] | None
@@ -276,41 +277,43 @@ class Code:
     inplace_node_class: type[Node] | None = None
 
 
-# Two threads may need the code of a declaration at the same time; it is generated once.
+# Several threads may need the code of a declaration at the same time; it is generated once.
 _making: Final = threading.RLock()
 
 
 @attrs.define(eq=False)
 class Operator:
-    """An operator: its declaration, and the code generated from it.
+    """The declaration of an operator, and the code generated from it.
 
-    The library's own formulas are read, and code is generated from them, when the operator is first used. There are
-    hundreds of operators, and a program uses a few.
+    For the library's own operators, formulas are parsed and code is generated on first use, since there are hundreds of
+    operators and a program uses only a few.
 
     Arguments:
         signature: name, arguments and outputs.
-        forward: computes the outputs from arrays.
-        read: reads the formulas.
-        generate: writes and compiles the code.
+        forward: a function that computes the outputs from arrays.
+        read: a function that parses the formulas.
+        generate: a function that generates and compiles the code.
         nondifferentiable_outputs: the outputs through which no gradient flows.
         elementwise: whether the tensor arguments are broadcast against each other, and the output is shaped like them.
         forward_derivative: the forward-mode formula or rule.
         has_inplace: whether there is an in-place variant.
-        doc: what the operator computes, in a sentence.
-        user_defined: whether a user defined it; then the results of its formulas are checked in every backward
+        doc: a sentence that describes the result.
+        user_defined: whether it was defined by a user; the results of its formulas are then checked in every backward
             pass.
-        dtype_kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument
-            if they differ. "?" for a user's operator that does not state them, until the first complex argument.
-        domain: the interval of an elementwise operator, the interval from which tests draw its arguments.
-        samples: draws arguments for tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
-        reference: computes the same from arrays in another way; tests compare with it.
-        places: the lines of the files that declare it, the innermost call first.
+        dtype_kinds: the dtype kinds that its formulas are valid for: "f", or "fc" for complex numbers too; by argument
+            if they differ. "?" for a user's operator that does not declare them, until the first complex argument.
+        domain: for an elementwise operator, the interval from which tests draw its arguments.
+        samples: a function `samples(rng)` that draws arguments for tests, as a list of `(args, kwargs)` with arrays for
+            tensors.
+        reference: a function of arrays that computes the same values by other means, for tests.
+        places: the source lines of its declaration, innermost call first.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
-        masks_gradient: whether a mask sets a part of the gradient to zero; see tensor/masked_backward.py.
-        zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming one is.
-        kernels: the computation of one element in compiled programs, by name; that of the operator itself has its name.
+        masks_gradient: whether a mask sets part of the gradient to zero; see tensor/masked_backward.py.
+        zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming gradient is 0.
+        kernels: the computation of one element in compiled programs, by name; the default is stored under the
+            operator's name.
         decomposition: the formula of a reduction in compiled programs.
-        recipe: a function, and its arguments, that return the operator in another process.
+        recipe: a function and its arguments, which recreate the operator in another process.
     """
 
     signature: Signature
@@ -341,14 +344,14 @@ class Operator:
 
     @property
     def forward(self) -> Callable[..., Any]:
-        """Computes the outputs from arrays; imported on first access, if it is one of SciPy's."""
+        """The function that computes the outputs from arrays; a SciPy function is imported on first access."""
         if type(self.declared_forward) is LazyFunction:
             self.declared_forward = self.declared_forward.found()
         return self.declared_forward
 
     @property
     def is_installed(self) -> bool:
-        """Return whether the libraries that the forward function itself names are installed."""
+        """Return whether the libraries required by the forward function are installed."""
         forward = self.declared_forward
         used = [forward, *(cell.cell_contents for cell in getattr(forward, "__closure__", None) or ())]
         if isinstance(forward, types.FunctionType):
@@ -358,11 +361,11 @@ class Operator:
 
     @property
     def reading(self) -> Reading:
-        """The parts that follow from the formulas, read on first access."""
+        """The parts derived from the formulas, which are parsed on first access."""
         return self.read_formulas()
 
     def read_formulas(self) -> Reading:
-        """Parse and check the formulas, unless that has been done."""
+        """Parse and check the formulas, unless this has been done."""
         if self._reading is None:
             with _making:
                 if self._reading is None:
@@ -371,11 +374,11 @@ class Operator:
 
     @property
     def code(self) -> Code:
-        """The generated code, made on first access."""
+        """The generated code, created on first access."""
         return self.write_code()
 
     def write_code(self) -> Code:
-        """Generate the code of the operator, unless that has been done; its functions take it over."""
+        """Generate the code of the operator, unless this has been done, and install it in its functions."""
         if self._code is None:
             with _making:
                 if self._code is None:
@@ -394,7 +397,7 @@ class Operator:
 
     @property
     def tangents(self) -> Tangents | None:
-        """The computation of tangents, made from `forward_derivative`."""
+        """The computation of tangents, derived from `forward_derivative`."""
         return self.reading.tangents
 
     @property
@@ -404,7 +407,7 @@ class Operator:
 
     @functools.cached_property
     def row(self) -> str:
-        """The name and the location of the declaration, for generated code: a call that mentions the name."""
+        """The name and location of the declaration, for generated code: a call that contains the name."""
         if not self.places:
             return self.name
         file, number = self.places[-1]
@@ -417,12 +420,12 @@ class Operator:
 
     @property
     def node_class(self) -> type[Node] | None:
-        """The class of the backward steps; None if nothing is differentiable."""
+        """The class of the nodes, or None if nothing is differentiable."""
         return self.code.node_class
 
     @functools.cached_property
     def plain_functions(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """The function and its in-place variant, blind to every mode but grad mode."""
+        """The function and its in-place variant without support for any mode except grad mode."""
         compile_plain = self.code.plain_functions
         assert compile_plain is not None
         return compile_plain()
@@ -433,7 +436,7 @@ class Operator:
         return self.signature.name
 
     def accepts_complex(self, argument: str) -> bool:
-        """Return whether a tensor argument may be complex; arguments that are not differentiated always may."""
+        """Return whether a tensor argument may be complex; always true for arguments that are not differentiated."""
         if argument not in self.differentiable:
             return True
         dtype_kinds = self.dtype_kinds if isinstance(self.dtype_kinds, str) else self.dtype_kinds.get(argument, "f")
@@ -448,7 +451,7 @@ class Operator:
         return self.recipe
 
     def inplace(self, *args: Any, **kwargs: Any) -> Any:
-        """Write the result to the first argument, and return it.
+        """Write the result to the first argument and return it.
 
         Raises:
             DeclarationError: if the operator has no in-place variant.
@@ -466,13 +469,14 @@ class Operator:
         return "\n\n\n".join(part.strip("\n") for part in parts) + "\n"
 
     def saved(self, name: str) -> tuple[str, ...]:
-        """Return the values kept for backward when the argument `name` needs a gradient.
+        """Return the values saved for backward if the argument `name` needs a gradient.
 
         Arguments:
             name: a differentiable argument.
 
         Returns:
-            Names of arguments and outputs whose values are saved, of metadata (`self_shape`) and of plain arguments.
+            The names of arguments and outputs whose values are saved, of metadata (`self_shape`), and of plain
+            arguments.
 
         Raises:
             DeclarationError: for an argument that has no gradient.

@@ -1,7 +1,7 @@
 """Validation of declarations.
 
-It finds mistakes at definition that would otherwise appear much later, or never. A gradient that is silently ignored is
-a wrong gradient. See Note [Validation of declarations] in docs/notes/declarations.md.
+It reports mistakes at the definition that would otherwise appear much later, or never. A gradient that is silently
+ignored is a wrong gradient. See Note [Validation of declarations] in docs/notes/declarations.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, Formula, Reading, Signatu
 BUILTINS: Final = frozenset(
     {"bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "range", "tuple", "zip"}
 )
-# The names that generated functions use for themselves; see the writers in `operators/codegen`.
+# The names used internally by generated functions; see the modules in `operators/codegen`.
 GENERATED: Final = re.compile(
     r"([aegr]|out)\d+|arrays|array|edges|grads_of_list|mode_bits|node|ops|recorded|saved|tensor|grad|grads|result\d*|grad_\w+|"
     r"_\w*"
@@ -29,17 +29,17 @@ GENERATED: Final = re.compile(
 
 
 def declaration_error(operator: str, message: str) -> DeclarationError:
-    """Return the error of a declaration that concerns no single formula."""
+    """Return an error about a declaration that concerns no single formula."""
     return DeclarationError(f"operator {operator!r}: {message}", operator)
 
 
 class FormulaContext:
-    """A formula of an operator, for errors to name.
+    """The formula of an operator that error messages refer to.
 
     Arguments:
         operator: the operator's name.
         formula: the text of the formula.
-        what: the names of the inputs, or of the outputs of a forward-mode formula.
+        what: the names of the inputs, or of the outputs for a forward-mode formula.
         kind: the kind of formula.
     """
 
@@ -50,7 +50,7 @@ class FormulaContext:
         self.kind = kind
 
     def error(self, position: int, message: str) -> DeclarationError:
-        """Return the error with a message, at `position` of the formula."""
+        """Return an error with a message about a position in the formula."""
         return DeclarationError(
             f"operator {self.operator!r}, {self.kind} {self.formula!r} for {self.what}, position {position}: {message}",
             self.operator,
@@ -72,7 +72,7 @@ def check_signature(
     """Check the names of arguments and outputs, and that each input has exactly one formula.
 
     Arguments:
-        signature: the operator's.
+        signature: the signature of the operator.
         derivatives: the formulas, by input.
         lists: the arguments that are declared to be lists of tensors.
         nondifferentiable: the outputs through which no gradient flows.
@@ -115,7 +115,7 @@ def check_signature(
 
 
 def _check_argument_names(signature: Signature, reserved: set[str]) -> None:
-    """Check that no argument has a name that means something else in generated code."""
+    """Check that no argument has a name with another meaning in generated code."""
     name = signature.name
     arguments = {argument.name for argument in signature.arguments}
     reserved |= {f"{name}_forward", f"{name}_inplace_forward", f"{name}_operator"}
@@ -157,11 +157,11 @@ def _check_outputs(signature: Signature, nondifferentiable: Sequence[str], reser
 def read_formulas(
     signature: Signature, derivatives: Mapping[str, str], nondifferentiable: Sequence[str], *, inplace: bool = False
 ) -> tuple[Formula, ...]:
-    """Read and check the formulas of an operator.
+    """Parse and check the formulas of an operator.
 
     Arguments:
-        signature: the operator's.
-        derivatives: the formulas, by the inputs that they are for.
+        signature: the signature of the operator.
+        derivatives: the formulas, by input.
         nondifferentiable: the outputs through which no gradient flows.
         inplace: whether there is an in-place variant.
     """
@@ -187,7 +187,7 @@ def read_formulas(
 
 
 def check_count(tree: ast.expr, wanted: Sequence[str], what: str, context: FormulaContext) -> None:
-    """Check that a formula that is written as a tuple has one part for each name."""
+    """Check that a formula written as a tuple has one part for each name."""
     parts = len(tree.elts) if isinstance(tree, ast.Tuple) else None
     if parts is not None and (parts != len(wanted) or parts == 1):
         raise context.error(
@@ -225,7 +225,7 @@ def _check_names(signature: Signature, formula: Formula, context: FormulaContext
 
 
 def unknown_name(signature: Signature, use: Use, context: FormulaContext, more: str) -> DeclarationError:
-    """Return the error of an unknown name in a formula."""
+    """Return the error for an unknown name in a formula."""
     numbered = re.fullmatch(r"result\d*", use.name)
     if numbered:
         return context.error(
@@ -240,7 +240,7 @@ def unknown_name(signature: Signature, use: Use, context: FormulaContext, more: 
 
 
 def no_gradient(output: str, use: Use, context: FormulaContext) -> DeclarationError:
-    """Return the error of reading a gradient that never arrives."""
+    """Return the error for reading a gradient that never arrives."""
     return context.error(use.position, f"no gradient arrives at {output!r}, which is in nondifferentiable_outputs")
 
 
@@ -259,7 +259,7 @@ def _check_metadata(formula: Formula, context: FormulaContext, inplace: bool) ->
 
 
 def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondifferentiable: Sequence[str]) -> None:
-    """Check that the incoming gradients are named in one way, and that none is ignored."""
+    """Check that the incoming gradients are named consistently, and that none is ignored."""
     name, outputs = signature.name, signature.outputs
     differentiable = [output for output in outputs if output not in nondifferentiable]
     implemented = [formula for formula in formulas if formula.is_implemented]
@@ -306,7 +306,7 @@ def _note_gradients(
     nondifferentiable: Sequence[str],
     first: dict[str, tuple[Use, FormulaContext]],
 ) -> None:
-    """Record where each name of an incoming gradient is first used, and check that one is used and valid."""
+    """Record the first use of each name of an incoming gradient, and check that at least one is used and valid."""
     context = FormulaContext(signature.name, formula.text, formula.inputs)
     uses = [use for use in formula.uses if use.kind in ("grad", "grads", "grads[i]", "grad_NAME")]
     if not uses:
@@ -330,7 +330,7 @@ def check_functions(operator: str, reading: Reading, known: Callable[[str], bool
     Arguments:
         operator: the name of the operator that they belong to.
         reading: the formulas.
-        known: whether a name may be called.
+        known: a function that returns whether a name may be called.
     """
     declared = reading.inplace_declaration
     for read in (reading,) if declared is None else (reading, declared.reading):

@@ -1,1 +1,1 @@
-"""The meaning of NumPy's functions, ufuncs and array methods for tensors."""
+"""The implementations of NumPy's functions, ufuncs and array methods for tensors."""

@@ -14,7 +14,8 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
 from .conversion import NESTED, as_argument, as_tensors, carries_history, on_values
 
-# Functions that take sequences of arrays, with the places and names of those arguments: the arrays must not be joined.
+# Functions that accept sequences of arrays, with the positions and names of those arguments; these arrays must not be
+# combined.
 LISTS: Final[dict[Any, tuple[int | str, ...]]] = {
     **{
         getattr(np, name): (0,)
@@ -31,7 +32,7 @@ LISTS: Final[dict[Any, tuple[int | str, ...]]] = {
     np.piecewise: (1, 2),
     np.select: (0, 1),
 }  # fmt: skip
-# Views of the first argument, which can be an array although a size or an axis is a tensor.
+# Views of the first argument, which may be an array even if a size or an axis is a tensor.
 VIEWING: Final = frozenset(
     getattr(np, name)
     for name in (
@@ -40,7 +41,7 @@ VIEWING: Final = frozenset(
     )
     if hasattr(np, name)
 ) | {np.lib.stride_tricks.sliding_window_view}  # fmt: skip
-# Functions that write to their first argument. NumPy's own functions would get a read-only array of its values.
+# Functions that write to their first argument. NumPy's own functions would receive a read-only array of its values.
 WRITING: Final = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 # Functions that handle nested lists themselves.
 LOOKING: Final = frozenset({np.block, np.einsum})
@@ -49,8 +50,8 @@ LOOKING: Final = frozenset({np.block, np.einsum})
 def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Callable[..., Any]:
     """Return the counterpart of a NumPy function in this namespace.
 
-    Tensors in nested lists are joined, and arrays in the result become tensors. If no operator computes the function,
-    NumPy's own runs on tensors without history, and tensors with a history raise an error.
+    Tensors in nested lists are combined, and arrays in the result become tensors. If no operator computes the function,
+    NumPy's own function runs on tensors without history, and tensors with a history raise an error.
 
     Arguments:
         function: the NumPy function.
@@ -94,7 +95,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
 
 
 def has_own_rules(args: Any) -> bool:
-    """Return whether one of the arguments, such as a matrix, has rules of its own for NumPy's functions."""
+    """Return whether one of the arguments, such as a matrix, overrides NumPy's functions."""
     return not COMMON.issuperset(map(type, args)) and any(
         has_own_rules(each) if type(each) in NESTED
         else hasattr(type(each), "__array_function__") and not isinstance(each, Tensor | np.ndarray)

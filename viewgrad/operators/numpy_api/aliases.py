@@ -1,4 +1,4 @@
-"""NumPy's functions that reach an operator by another name, or by other arguments."""
+"""NumPy's functions that correspond to an operator with another name or other arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..derivatives.helpers import pattern_of, plain
 
 
 def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of `numpy.emath`, which returns complex numbers outside of the real domain."""
+    """Wrap a function of `numpy.emath`, which returns complex numbers outside the real domain."""
 
     def extended(*args: Any) -> Any:
         tensors = [as_operand(arg) for arg in args]
@@ -36,13 +36,13 @@ def _logn(n: Any, x: Any) -> Any:
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **others: Any
 ) -> Any:
-    """Return a tensor of another's shape filled with a value, which gets the gradient of all elements."""
+    """Return a tensor with the shape of another one, filled with a value; gradients flow to the value."""
     pattern = np.empty_like(pattern_of(a), dtype, order, subok, shape)  # type: ignore[call-overload]
     return creation.full_like(pattern, fill_value)
 
 
 def with_new_axes(a: Any, axis: int | Sequence[int]) -> Any:
-    """Return a view with dimensions of length 1 put in, at these places of the result."""
+    """Return a view with dimensions of length 1 inserted at given positions of the result."""
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
     places = [operator.index(place) for place in axes]
@@ -61,9 +61,9 @@ def _atleast_1d(*tensors: Any) -> Any:
 
 @composite(method=False)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
+    """Split a tensor along an axis into equal sections or at given indices, as in `numpy.split`.
 
-    `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which takes lengths.
+    `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which accepts lengths.
     """
     ary = as_operand(ary)
     axis = normalize_axis_index(axis, ary.ndim)

@@ -23,12 +23,13 @@ concatenate = OPERATORS["concatenate"].function
 where = OPERATORS["where"].function
 
 
-# -- joining -----------------------------------------------------------------------------------------------------------
+# -- concatenation -----------------------------------------------------------------------------------------------------
 
 
 @composite(np.block, method=False)
 def block(arrays: Any) -> Any:
-    """Assemble tensors in nested lists as the blocks of a matrix; the innermost lists run along the last axis."""
+    """Assemble tensors in nested lists into a block matrix; the innermost lists are concatenated along the last axis.
+    """
     depth = _depth(arrays)
     ndim = max(depth, *(part.ndim for part in _parts(arrays)))
     return _assembled(arrays, ndim, depth).clone()
@@ -71,7 +72,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
             raise IndexError(f"index {place} is out of bounds for axis {axis} with size {extent}")
         values = with_ndim(values, arr.ndim)
         if not places.ndim:
-            values = values.moveaxis(0, axis)  # the values' first dimension is the new one, as NumPy has it
+            values = values.moveaxis(0, axis)  # as in NumPy, the first dimension of the values is the new one
         count = values.shape[axis]
         order = np.insert(np.arange(extent), place, np.arange(extent, extent + count))
     else:
@@ -99,7 +100,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 @composite(np.resize, method=False)
 def resized(a: Any, new_shape: Any) -> Any:
-    """Return a copy in another shape, repeated as often as needed."""
+    """Return a copy in another shape, with the elements repeated as needed."""
     a = as_operand(a).reshape(-1)
     shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
     if any(length < 0 for length in shape):
@@ -116,7 +117,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 @composite(np.trim_zeros, method=False)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Return a window without zeros at the front (f) and back (b), along all dimensions or `axis`."""
+    """Return a window without leading (f) and trailing (b) zeros, along all dimensions or `axis`."""
     filt = as_operand(filt)
     if not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim_zeros trims at the front (f) and the back (b), not {trim!r}")
@@ -139,15 +140,16 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = x.size if N is None else int(N)
     powers = concatenate([np.ones_like(x)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
     powers = powers[:, :count]
-    return (powers if increasing else powers[:, ::-1]).contiguous()  # with NumPy's layout, whose ravel() is a view
+    # in NumPy's memory layout, of which ravel() is a view
+    return (powers if increasing else powers[:, ::-1]).contiguous()
 
 
-# -- choosing ----------------------------------------------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------------------------------------
 
 
 @composite(np.choose, method=False)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """Return, for each element, the value of the choice given by the integers `a`."""
+    """Return, for each element, the value from the choice selected by the integers `a`."""
     indices = plain(a)
     indices = indices.astype(np.intp) if indices.dtype.kind == "b" else indices
     tensors = list(operands(*choices))
@@ -169,7 +171,7 @@ setattr(Tensor, "choose", choose)  # noqa: B010
 
 @composite(np.piecewise, method=False)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-    """Return, for each element, the result of the function (or the number) of the last true condition; 0 elsewhere."""
+    """Return, for each element, the value of the function (or number) of the last true condition, or 0."""
     x = as_operand(x)
     first = condlist if np.isscalar(condlist) or not len(condlist) else condlist[0]
     alone = np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim)
@@ -222,7 +224,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 
 
 def _without_history(value: Any) -> Any:
-    """Return the array of a value for a plain array; a tensor with a history raises."""
+    """Return the array of a value for a plain array; raise for a tensor with a history."""
     if isinstance(value, list | tuple) and holds_tensor(value):
         value = as_operand(value)
     return np.asarray(value)
@@ -249,7 +251,7 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 @composite(np.place, method=False)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Write values, one after the other, where a mask is true, in place."""
+    """Write values, in order, where a mask is true, in place."""
     if not isinstance(arr, Tensor):
         np.place(arr, np.asarray(plain(mask)), _without_history(vals))
         return
@@ -268,7 +270,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @composite(np.linalg.tensorsolve, method=False)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    """Return the tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+    """Solve `tensordot(a, x, x.ndim) == b` for the tensor `x`."""
     a, b = as_operand(a), as_operand(b)
     if axes is not None:
         dims = [dim for dim in range(a.ndim) if dim not in axes] + list(axes)
@@ -280,7 +282,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 @composite(np.linalg.tensorinv, method=False)
 def tensorinv(a: Any, ind: int = 2) -> Any:
-    """Return the inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+    """Return the inverse of the linear map `b -> tensordot(a, b, ind)`."""
     a = as_operand(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")

@@ -1,4 +1,4 @@
-"""Conversion between tensors and arrays at the boundary of NumPy's functions."""
+"""Conversion between tensors and arrays at the boundary to NumPy's functions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ...tensor.tensor import Tensor, current_edge, from_array, from_new_array, i
 from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
-OUTPUTS: Final = ("out", "output")  # the arguments for arrays that NumPy's and SciPy's functions write to
+OUTPUTS: Final = ("out", "output")  # the names of output arguments in NumPy's and SciPy's functions
 
 
 def carries_history(value: Any) -> bool:
-    """Return whether history would be lost if the tensors in `value`, at any depth, became plain arrays."""
+    """Return whether a history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):
         if current_edge(value) is not None or has_tangent(value):
             return True
@@ -29,11 +29,11 @@ def carries_history(value: Any) -> bool:
 
 
 def plain_values(value: Any) -> Any:
-    """Return `value` with read-only arrays in place of the tensors in it, at any depth."""
+    """Return `value` with the tensors in it, at any depth, replaced by read-only arrays."""
     if isinstance(value, Tensor):
         array = array_of(value, "a choice by values")  # their values would be constants of a trace
         if is_scalar(value):
-            return array[()]  # NumPy's scalar, also of a program that is traced
+            return array[()]  # NumPy's scalar, even in a traced program
         if isinstance(array, np.ndarray):
             array = array.view()
             array.flags.writeable = False
@@ -44,21 +44,21 @@ def plain_values(value: Any) -> Any:
 
 
 def exported(value: Any) -> Any:
-    """Return a tensor as an array for something that keeps the array, so that later writes to the tensor are checked.
+    """Convert a tensor to an array for code that keeps the array, so that later writes to the tensor are checked.
 
     Arguments:
-        value: a tensor without history; scalars, and anything else, are returned as they are.
+        value: a tensor without history; scalars and other objects are returned unchanged.
     """
     return value.numpy() if isinstance(value, Tensor) and not is_scalar(value) else value
 
 
 def is_structured(dtype: Any) -> bool:
-    """Return whether a dtype has fields, so that arrays of it are NumPy's."""
+    """Return whether a dtype has fields, so that arrays of it remain NumPy's."""
     return type(dtype) is list or getattr(dtype, "kind", "") == "V"
 
 
 def detached_values(value: Any, what: str) -> Any:
-    """Return `value` with arrays in place of the tensors in it.
+    """Return `value` with the tensors in it replaced by arrays.
 
     Raises:
         TypeError: if one of them has a history.
@@ -71,7 +71,7 @@ def detached_values(value: Any, what: str) -> Any:
 def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
     """Return the result of a function of arrays for the values of tensors, as tensors.
 
-    A tensor that is to receive the result, `out=` or SciPy's `output=`, is written to.
+    A tensor passed as output argument, `out=` or SciPy's `output=`, is written to.
     """
     for key in OUTPUTS:
         target = kwargs.get(key)
@@ -83,11 +83,11 @@ def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[st
 
 
 def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
-    """Return the result of a NumPy function with tensors in place of its arrays of numbers.
+    """Return the result of a NumPy function with its arrays of numbers converted to tensors.
 
     Arguments:
         value: the result.
-        given: the arguments of the function; what is one of them, or a window on another array, is shared with others.
+        given: the arguments of the function; results that are one of them, or views of other arrays, share memory.
     """
     if type(value) is np.ndarray:
         if not is_numeric_array(value):
@@ -108,7 +108,9 @@ def _rebuilt(value: Any, items: list[Any]) -> Any:
 
 
 def as_argument(value: Any) -> Any:
-    """Return an argument as operators take it: nested lists with tensors are joined, integers in them made plain."""
+    """Convert an argument to the form that operators accept: nested lists with tensors are combined, and integers in
+    them made plain.
+    """
     if not isinstance(value, NESTED):
         return value if isinstance(value, Tensor | np.ndarray) else as_its_array(value)
     if not holds_tensor(value):

@@ -1,4 +1,4 @@
-"""NumPy's creation functions, which create tensors here, so that tensors can be written into the result.
+"""NumPy's creation functions, which create tensors, so that tensors can be written into the result.
 
 Arrays of strings, objects and records stay NumPy arrays.
 """
@@ -30,7 +30,7 @@ MAKERS: Final[dict[Any, Callable[..., Any]]] = {
 
 
 def creator(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function the counterpart of NumPy's of the same name."""
+    """Register a function as the counterpart of the NumPy function of the same name."""
     CREATORS[function.__name__] = function
     return function
 
@@ -65,14 +65,15 @@ def array(
     ndmax: int = 0,
     like: Any = None,
 ) -> Any:
-    """Return a tensor of numbers, arrays and tensors in nested lists, as `numpy.array`; gradients flow to the tensors.
+    """Create a tensor from numbers, arrays and tensors in nested lists, as in `numpy.array`; gradients flow to the
+    tensors.
 
     Arguments:
         object: a tensor, an array, a number or nested lists of these.
-        dtype: the dtype wanted.
-        copy: whether a tensor or an array is copied; None for "where it has to be".
+        dtype: the desired dtype.
+        copy: whether to copy a tensor or an array; None to copy only if needed.
         order, subok, ndmin: as for `numpy.array`.
-        ndmax, like: without meaning for tensors; there for NumPy's signature.
+        ndmax, like: accepted for compatibility with NumPy; without effect for tensors.
 
     Example:
         >>> import viewgrad.numpy as np
@@ -104,7 +105,7 @@ def array(
     elif copy and made is object:
         made = made.clone()
     if is_scalar(made):
-        made = made.reshape(())  # NumPy makes a writeable 0-d array of a scalar
+        made = made.reshape(())  # NumPy creates a writeable 0-d array from a scalar
     if order == "F":
         made = _in_column_order(made)
     elif order == "C":
@@ -113,14 +114,14 @@ def array(
 
 
 def _elements(value: Any) -> Any:
-    """Return nested lists with the elements of tensors as objects, for arrays of objects."""
+    """Return nested lists with tensors replaced by lists of their elements, for arrays of objects."""
     if isinstance(value, Tensor) and value.ndim:
         return [_elements(item) for item in value]
     return [_elements(item) for item in value] if isinstance(value, NESTED) else value
 
 
 def _in_column_order(tensor: Tensor) -> Tensor:
-    """Return a tensor in column-major order: itself if it is."""
+    """Return a tensor in column-major order, or the tensor itself if it already is."""
     if tensor._array.flags.f_contiguous:
         return tensor
     laid_out: Tensor = tensor.T.clone().T
@@ -128,7 +129,7 @@ def _in_column_order(tensor: Tensor) -> Tensor:
 
 
 def _times(value: Any) -> Any:
-    """Return the integers from which dates and durations are made; their derivative is zero."""
+    """Return the integers that represent dates and durations; their derivative is zero."""
     return plain_values((value if isinstance(value, Tensor) else joined(value)).detach())
 
 
@@ -164,7 +165,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 @creator
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    """Convert to a tensor; NaNs and infinities are an error."""
+    """Convert to a tensor; NaN and infinities raise an error."""
     made = asarray(a, dtype, order)
     np.asarray_chkfinite(made._array if isinstance(made, Tensor) else made)
     return made
@@ -184,7 +185,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 
 @creator
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """Return a copy, of a tensor with its history."""
+    """Return a copy; the copy of a tensor has its history."""
     return array(a, order=order, subok=subok)
 
 
@@ -213,7 +214,7 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
 ) -> Any:
-    """Return a tensor of the given shape with `fill_value`, to which gradients flow, in every element."""
+    """Return a tensor filled with `fill_value`, to which gradients flow."""
     if not holds_tensor(fill_value):
         return as_tensors(np.full(_shape(shape), fill_value, dtype, order))
     value = as_operand(fill_value)
@@ -232,7 +233,7 @@ def full_like(
     *,
     device: Any = None,
 ) -> Any:
-    """Return a tensor shaped like another with `fill_value`, to which gradients flow, in every element."""
+    """Return a tensor with the shape of another one, filled with `fill_value`, to which gradients flow."""
     like = np.asarray(a._array) if isinstance(a, Tensor) else a
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
     return made.copy_(fill_value) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
@@ -257,7 +258,7 @@ def arange(
     plain = np.arange(*(each.detach().item() if isinstance(each, Tensor) else each for each in bounds), dtype=dtype)
     if plain.dtype.kind not in "fc" or not (holds_tensor(start) or holds_tensor(step)):
         return as_tensors(plain)
-    if plain.size < 2:  # the step may be infinite then
+    if plain.size < 2:  # the step may be infinite in this case
         return (start + as_operand(np.zeros(plain.size, plain.dtype))).astype(plain.dtype)
     return (start + step * as_operand(np.arange(plain.size, dtype=plain.dtype))).astype(plain.dtype)
 

@@ -1,7 +1,7 @@
 """The dispatch of NumPy's ufuncs and functions to operators, with options such as `out=` and `where=`.
 
-The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is
-translated here.
+The options of the operators have NumPy's names; differences (the names of the arrays, `out=`, `dtype=`) are translated
+here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...tensor.creation import as_operand, zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...tensor.trace_hooks import array_of
 
-# NumPy's names for options that have another one here.
+# NumPy options that have another name here.
 RENAMED: Final = {"a_min": "min", "a_max": "max"}
-# Options without influence on the values that an operator gives.
+# Options that do not influence the values returned by an operator.
 IDLE: Final = frozenset({"kind", "stable", "casting", "optimize", "subok", "overwrite_input"})
 
 
-# The parameters of compiled functions that have more of them than the operators that they mean.
+# The parameters of compiled functions that have more parameters than the corresponding operators.
 COMPILED: Final[dict[str, Callable[..., Any]]] = {
     "concatenate": lambda arrays, axis=0, out=None, *, dtype=None, casting="same_kind": None,
     "dot": lambda a, b, out=None: None,
@@ -33,7 +33,7 @@ COMPILED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def declare(numpy: Any, function: Callable[..., Any]) -> None:
-    """Declare that a NumPy function, a ufunc, or a method of one given as `(ufunc, "reduce")`, means an operator.
+    """Declare that an operator implements a NumPy function, a ufunc, or a ufunc method given as `(ufunc, "reduce")`.
 
     See `viewgrad.tensor.adapters.AdapterTable`.
     """
@@ -42,7 +42,8 @@ def declare(numpy: Any, function: Callable[..., Any]) -> None:
 
 
 def register(numpy: Any, function: Callable[..., Any]) -> None:
-    """Make `function` the adapter of a NumPy function, of a ufunc, or of a method given as `(ufunc, "reduce")`."""
+    """Register `function` as the adapter of a NumPy function, a ufunc, or a ufunc method given as `(ufunc, "reduce")`.
+    """
     for table, key, adapter in _adapters(numpy, function):
         table[key] = adapter
 
@@ -60,13 +61,13 @@ def _adapters(numpy: Any, function: Callable[..., Any]) -> Iterator[tuple[Adapte
 
 
 def meaning(adapter: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that an adapter calls if it is given no more than the arguments of that function."""
+    """Return the function that an adapter calls if only arguments of that function are given."""
     means: Callable[..., Any] = getattr(adapter, "means", adapter)
     return means
 
 
 def in_numpy_names(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with NumPy's names for those that PyTorch calls `dim` and `keepdim`.
+    """Translate the options that PyTorch calls `dim` and `keepdim` to NumPy's names.
 
     Raises:
         TypeError: if an option is given by both names.
@@ -87,7 +88,7 @@ def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -
 
 
 def require_tensor(out: Any, name: str) -> None:
-    """Raise if the target of a result of tensors is not a tensor."""
+    """Raise if the target of a tensor result is not a tensor."""
     if not isinstance(out, Tensor):
         raise TypeError(
             f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
@@ -102,7 +103,7 @@ def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> No
 
 
 def check_cast(source: Any, target: Any, casting: Any, name: str) -> None:
-    """Raise if a rule of casting does not allow the conversion from one dtype to another."""
+    """Raise if a casting rule does not allow the conversion from one dtype to another."""
     if not np.can_cast(source, target, casting):
         raise TypeError(f"{name} cannot cast {source} to {np.dtype(target)} by the rule {casting!r}")
 
@@ -116,7 +117,7 @@ def of_dtype(result: Any, dtype: Any) -> Any:
 
 
 def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
-    """Return an operator with a ufunc's `out=`, `where=` and `dtype=`."""
+    """Wrap an operator to support a ufunc's `out=`, `where=` and `dtype=`."""
     name = ufunc.__name__
 
     def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
@@ -137,7 +138,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
                 result = result.broadcast_to(out.shape)
             return write_out(result, out, f"np.{name}", casting)
         check_out(out.dtype, out, f"np.{name}")
-        # Only selected elements are computed: elsewhere the operator, or its gradient, may be undefined.
+        # Only selected elements are computed, since the operator or its gradient may be undefined elsewhere.
         chosen_by = array_of(where, "where=") if isinstance(where, Tensor) else where
         mask = np.array(np.broadcast_to(chosen_by, out.shape), bool)
         result = function(*(chosen(value, mask) for value in inputs))
@@ -150,10 +151,10 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
 
 
 def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "same_kind", **others: Any) -> list[Any]:
-    """Return the inputs in the dtypes in which a ufunc computes, given its `dtype` or `signature`.
+    """Convert the inputs to the dtypes in which a ufunc computes, given its `dtype` or `signature`.
 
     Raises:
-        TypeError: for an option that has no meaning for tensors, or a dtype that the inputs cannot be cast to.
+        TypeError: for an option that does not apply to tensors, or a dtype that the inputs cannot be cast to.
     """
     unknown = others.keys() - {"order", "subok"}
     if unknown:
@@ -185,7 +186,7 @@ def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
 
 
 def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator on every pair of elements of two tensors."""
+    """Apply an operator to every pair of elements of two tensors."""
 
     def outer(first: Any, second: Any, **options: Any) -> Any:
         first, second = as_operand(first), as_operand(second)
@@ -195,7 +196,7 @@ def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Callable[..., Any]:
-    """Return a reduction or running reduction with the defaults that it has as a method of a ufunc."""
+    """Wrap a reduction or cumulative reduction with its defaults as a ufunc method."""
 
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         array = as_operand(array)
@@ -216,23 +217,23 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
 
 @functools.cache
 def numpy_parameters(numpy: Any) -> list[inspect.Parameter] | None:
-    """Return the parameters of a NumPy function; None if they are not known."""
+    """Return the parameters of a NumPy function, or None if they are unknown."""
     try:
         return list(inspect.signature(numpy).parameters.values())
-    except ValueError:  # NumPy has signatures of its compiled functions since 2.4
+    except ValueError:  # compiled functions have signatures since NumPy 2.4
         if numpy.__name__ not in COMPILED:
             return None
         return list(inspect.signature(COMPILED[numpy.__name__]).parameters.values())
 
 
 def renamed_parameters(theirs: Iterable[inspect.Parameter], ours: Collection[str]) -> dict[str, str]:
-    """Return the library's names for NumPy's parameters that have a different name."""
+    """Return the library's names for NumPy parameters with different names."""
     arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
     return {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
 
 
 def _converted(operands: Any, dtype: Any, casting: Any, name: str) -> Any:
-    """Return an operand in another dtype, or a list of operands, if the rule of casting allows it."""
+    """Convert an operand, or a list of operands, to another dtype if the casting rule allows it."""
     if not isinstance(operands, (list, tuple)):
         return as_operand(operands).astype(dtype)
     tensors = [as_operand(item) for item in operands]
@@ -242,7 +243,7 @@ def _converted(operands: Any, dtype: Any, casting: Any, name: str) -> Any:
 
 
 def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
-    """Return an operator with a NumPy function's parameter names, and its `out=` and `dtype=`."""
+    """Wrap an operator with a NumPy function's parameter names and its `out=` and `dtype=`."""
     name = f"np.{numpy.__name__}"
     theirs = numpy_parameters(numpy)
     if theirs is None:

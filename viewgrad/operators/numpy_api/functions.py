@@ -1,4 +1,4 @@
-"""Adapters of NumPy's functions that are not operators: creation, comparison of whole tensors, norms."""
+"""Adapters of NumPy's functions that are not operators: comparisons, norms, indices, selection and writes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     """Return the norm of a vector or matrix, as in `numpy.linalg.norm`; its gradient at 0 is 0.
 
     Arguments:
-        ord: the order; by default the root of the sum of squares.
+        ord: the order; by default the square root of the sum of squares.
         axis: one dimension for vector norms, two for matrix norms, or None for the whole tensor.
         keepdims: whether to keep the reduced dimensions with length 1.
     """
@@ -69,7 +69,7 @@ def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> 
 
 
 def _greatest(values: Any, axis: int, keepdims: bool = False) -> Any:
-    """Return the maximum of nonnegative values along a dimension; 0 if there are none."""
+    """Return the maximum of nonnegative values along a dimension, or 0 if there are none."""
     return values.max(axis, None, keepdims, **({} if values.shape[axis] else {"initial": 0}))
 
 
@@ -86,7 +86,7 @@ def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(self, ord, (-2, -1), keepdims)
 
 
-# -- whole tensors compared --------------------------------------------------------------------------------------------
+# -- comparison of whole tensors ---------------------------------------------------------------------------------------
 
 
 @composite(np.array_equal, method=False)
@@ -111,7 +111,7 @@ def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
     a, b = as_operand(self), as_operand(other)
-    b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # differences of integers might wrap
+    b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # differences of integers may wrap around
     with ModeSwitch(off=GRAD), np.errstate(invalid="ignore"):
         close: Any = abs(a - b) <= atol + rtol * abs(b)
         return (close & b.isfinite()) | _equal(a, b, equal_nan)  # type: ignore[no-any-return]
@@ -123,7 +123,7 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
     return same | (a.isnan() & b.isnan()) if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc" else same
 
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- indices -----------------------------------------------------------------------------------------------------------
 
 
 @composite(np.nonzero)
@@ -134,7 +134,7 @@ def nonzero(self: Any) -> tuple[Tensor, ...]:
 
 @composite(np.argwhere)
 def argwhere(self: Any) -> Tensor:
-    """Return the indices of the nonzero elements, one row for each."""
+    """Return the indices of the nonzero elements, with a row for each."""
     return Tensor(np.argwhere(plain(self)))
 
 
@@ -150,9 +150,9 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
 
     Arguments:
         tensors: the coordinates along each axis.
-        copy: whether the results have their own memory; otherwise they are views.
-        sparse: whether the results keep length 1 in the dimensions along which they are constant.
-        indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
+        copy: whether the results own their memory; otherwise they are views.
+        sparse: whether the results have length 1 in the dimensions along which they are constant.
+        indexing: "xy", for which the first axis is the second dimension of the results, or "ij".
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
@@ -205,7 +205,7 @@ def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
 
 @composite(np.polyval, method=False)
 def polyval(p: Any, x: Any) -> Any:
-    """Evaluate the polynomial with coefficients `p`, from the highest power down, at `x`."""
+    """Evaluate the polynomial with coefficients `p`, highest power first, at `x`."""
     p, x = as_operand(p.coeffs if isinstance(p, np.poly1d) else p), as_operand(x)
     value = creation.zeros_like(x)
     for coefficient in p:
@@ -256,7 +256,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
             "np.full_like): make that a tensor first, by zeros(), empty(), full() or array() of viewgrad.numpy"
         )
     weak = type(src) in (int, float, complex)
-    if weak:  # Python numbers adapt to the dtype of the target, if its kind can have them
+    if weak:  # Python numbers adopt the dtype of the target if it can represent their kind
         weak = np.result_type(dst.dtype, src) == dst.dtype
         src = constant(src, dst.dtype) if weak else src
     src = as_operand(src)
@@ -307,7 +307,7 @@ def _at_least(ndim: int) -> Callable[..., Any]:
 
 
 def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a NumPy function whose result is not an array."""
+    """Wrap a NumPy function whose result is not an array."""
 
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
         how = f"np.{function.__name__}"
@@ -361,7 +361,7 @@ UFUNCS[np.subtract, "at"] = _subtract_at
 
 
 def _convolve(a: Any, v: Any, *args: Any, **options: Any) -> Any:
-    """Return the convolution of two vectors; a number is a vector of one element."""
+    """Return the convolution of two vectors; a number is treated as a vector of one element."""
     if type(a) is Tensor and type(v) is Tensor and a._array.ndim and v._array.ndim and not options:
         return convolve(a, v, *args)
     a, v = as_operand(a), as_operand(v)

@@ -1,6 +1,6 @@
 """Adapters of NumPy's histograms.
 
-Counts are constant between their jumps. Gradients flow to the weights that are summed in their place, and to the edges.
+Counts are piecewise constant. Gradients flow to the weights, which are summed if given, and to the edges.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 
 def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
-    """Return the edges of bins; those that the extreme values decide follow them, differentiably."""
+    """Return the edges of bins; edges determined by the extreme values depend on these differentiably."""
     if not isinstance(bins, (int, np.integer, Tensor)) or (isinstance(bins, Tensor) and bins.ndim):
         return as_operand(bins) if not isinstance(bins, str) else _edges(
             a, np.histogram_bin_edges(plain(a), bins, range_).size - 1, range_)  # fmt: skip
@@ -32,7 +32,7 @@ def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
 
 
 def _summed(places: Any, weights: Any, count: int) -> Any:
-    """Return the sum of the weights at each place, in their own dtype."""
+    """Return the sum of the weights in each bin, in the dtype of the weights."""
     add_up = OPERATORS["bincount"].function
     if weights.is_complex():
         return (add_up(places, weights.real, count) + add_up(places, weights.imag, count) * 1j).astype(weights.dtype)
@@ -69,7 +69,7 @@ def histogram(
 ) -> tuple[Tensor, Tensor]:
     """Return the number of elements, or the sum of their weights, in each bin, and the edges of the bins.
 
-    Counts are constant between their jumps; gradients flow to the weights and the edges.
+    Counts are piecewise constant; gradients flow to the weights and the edges.
     """
     a = as_operand(a).reshape(-1)
     edges = _edges(a, bins, range)
@@ -96,7 +96,7 @@ def histogram(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along each axis."""
+    """Return the counts of points, or sums of weights, in the cells of a grid, and the edges along each axis."""
     if isinstance(sample, (list, tuple)):
         columns: Any = [as_operand(each).reshape(-1) for each in sample]
     else:
@@ -112,7 +112,7 @@ def histogramdd(
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the counts, or sums of weights, of points in the cells of a grid; and the edges along both axes."""
+    """Return the counts of points, or sums of weights, in the cells of a 2-d grid, and the edges along both axes."""
     each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
     totals, (along_x, along_y) = _in_cells([as_operand(v).reshape(-1) for v in (x, y)], each, range, density, weights)
     return totals, along_x, along_y

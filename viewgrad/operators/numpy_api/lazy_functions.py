@@ -18,8 +18,8 @@ def lazy_function(name: str, source: Source, parameters: Source | None = None) -
 
     Arguments:
         name: its name.
-        source: returns the code, and the objects that it names.
-        parameters: the same, for a function with the right signature and no body; `source` if omitted.
+        source: a function that returns the code and the objects it refers to.
+        parameters: the same, for a function with the correct signature and no body; `source` if omitted.
     """
     names: dict[str, Any] = {"__file__": __file__, "__name__": __name__}
     function = types.FunctionType(_first_call.__code__, names, name)
@@ -34,7 +34,7 @@ def _first_call(*args: Any, **options: Any) -> Any:
 
 
 def _write(function: types.FunctionType, source: Source) -> types.FunctionType:
-    """Write the code of a function, in place of `_first_call`."""
+    """Generate the code of a function, which replaces `_first_call`."""
     text, names = source()
     name = function.__name__
     function.__globals__.update({key: value for key, value in names.items() if key[:2] != "__"})
@@ -49,7 +49,7 @@ class LazySignature(inspect.Signature):
 
     Arguments:
         name: the name of the function.
-        source: returns its code, and the objects that this names.
+        source: a function that returns the code and the objects it refers to.
     """
 
     __slots__ = ("_found", "_name", "_source")

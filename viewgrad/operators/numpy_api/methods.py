@@ -1,4 +1,4 @@
-"""The methods and attributes of NumPy's arrays on tensors, with NumPy's order of arguments, `out=` and `order=`."""
+"""The methods and attributes of NumPy arrays on tensors, with NumPy's argument order, `out=` and `order=`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _reversed(self: Tensor) -> Any:
 
 
 def _in_columns(self: Tensor, order: Any) -> bool:
-    """Return whether elements are taken in column order."""
+    """Return whether elements are traversed in column-major order."""
     if order in (None, "C", "c"):
         return False
     if order not in ("F", "A", "K", "f", "a", "k"):
@@ -46,14 +46,14 @@ def _in_columns(self: Tensor, order: Any) -> bool:
 
 
 def _in_order(self: Tensor, order: Any) -> Any:
-    """Return the tensor with dimensions permuted so that its row-major order is `order`."""
+    """Return the tensor with permuted dimensions, such that its row-major order is `order`."""
     if _in_columns(self, order):
         return _reversed(self)
     return self.transpose(memory_order(self._array)) if order in ("K", "k") and self.ndim > 1 else self
 
 
 def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-    """Return the elements in another shape: a view if NumPy's is one, a copy otherwise."""
+    """Return the elements in another shape, as a view whenever NumPy's result is one."""
     if order == "C" and copy is None:
         return views.reshape(self, *shape)
     sizes = views.flat_sizes(shape)
@@ -67,7 +67,7 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
 
 
 def _ravel(self: Tensor, order: Any = "C") -> Any:
-    """Return the elements in one dimension: a view if NumPy's is one, a copy otherwise."""
+    """Return the elements as a one-dimensional tensor, as a view whenever NumPy's result is one."""
     return ravel(_in_order(self, order))
 
 
@@ -114,7 +114,7 @@ def _astype(
 
 
 def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
-    """Return a view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+    """Return a view in another shape, or of the same memory with another real or complex dtype."""
     kind = next((each for each in (type, *shape, dtype) if _is_array_class(each)), None)
     if kind is not None:
         wanted = [each for each in (*shape, dtype) if each is not None and each is not kind]
@@ -137,7 +137,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
     if _carries_history(self):
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be viewed as {wanted}")
     looked_at = np.array(self._array).view(wanted)
-    looked_at.flags.writeable = False  # it is a copy, in which writes would be lost
+    looked_at.flags.writeable = False  # a copy, in which writes would be lost
     return as_operand(looked_at) if wanted.kind in "biufc" else looked_at
 
 
@@ -148,7 +148,7 @@ def _is_array_class(value: Any) -> bool:
 
 
 def _viewed_as(self: Tensor, kind: Any) -> Any:
-    """Return a tensor as an array of a class, which is NumPy's `ndarray` or derived from it."""
+    """Return a tensor as an array of a given class, which is NumPy's `ndarray` or derived from it."""
     if kind.__name__ == "ndarray":
         return self if is_scalar(self) else self[...]
     if hasattr(kind, "_viewing"):  # a class of `viewgrad.numpy`
@@ -222,7 +222,8 @@ def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
 def _set_shape(self: Tensor, shape: Any) -> None:
     if not self._array.flags.contiguous:
         raise AttributeError("incompatible shape for in-place modification; use reshape(), which may copy")
-    if not self.size and not _carries_history(self) and current_mode() <= GRAD:  # without memory visible elsewhere
+    # without memory that is visible elsewhere
+    if not self.size and not _carries_history(self) and current_mode() <= GRAD:
         self._array, self._storage, self._view = self._array.reshape(shape), None, None
     elif self._array.reshape(shape).shape != self.shape:
         _replace_in_place(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
@@ -232,7 +233,7 @@ def _set_shape(self: Tensor, shape: Any) -> None:
 
 
 def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method `dot` that leaves operands which are neither arrays nor tensors, but masked, to NumPy."""
+    """Return the method `dot`, which defers to NumPy for operands that are masked arrays."""
 
     @functools.wraps(dot)
     def call(self: Tensor, other: Any) -> Any:
@@ -244,7 +245,7 @@ def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
-    """Return a method that also takes `out`, by keyword or by position."""
+    """Wrap a method to accept `out`, by keyword or by position."""
 
     @functools.wraps(function)
     def method(self: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -285,10 +286,10 @@ def _argsort(
 
 
 def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Return the indices at which values would have to be inserted to keep a vector sorted."""
+    """Return the insertion points of values in a sorted vector."""
     self = as_operand(self)
     if sorter is not None:
-        np.searchsorted(plain(self), plain(self)[:0], sorter=plain(sorter))  # raises for what is no sorter
+        np.searchsorted(plain(self), plain(self)[:0], sorter=plain(sorter))  # raises for an invalid sorter
         self = self[sorter]
     return OPERATORS["searchsorted"].function(self, v, side)
 
@@ -301,7 +302,7 @@ def _round(self: Tensor, ndigits: int | None = None) -> Any:
 
 
 class FlatElements:
-    """The elements of a tensor in row order, to be read and written by one index; NumPy's `flat`."""
+    """The elements of a tensor in row-major order, which can be read and written with one index; NumPy's `flat`."""
 
     def __init__(self, base: Tensor) -> None:
         self.base: Final = base if base.ndim else base.reshape(1)
@@ -338,7 +339,7 @@ class FlatElements:
         return self[self._next - 1]
 
     def copy(self) -> Any:
-        """Return the elements as a tensor of one dimension."""
+        """Return the elements as a one-dimensional tensor."""
         return self.base.reshape(-1).clone()
 
     def __eq__(self, other: Any) -> Any:
@@ -382,7 +383,7 @@ def _set_flat(self: Tensor, value: Any) -> None:
     FlatElements(self)[:] = value
 
 
-# -- memory for others -------------------------------------------------------------------------------------------------
+# -- export of memory --------------------------------------------------------------------------------------------------
 
 
 def _carries_history(self: Tensor) -> bool:
@@ -396,7 +397,7 @@ def _bytes(self: Tensor, order: Any = "C") -> bytes:
 
 
 def _exporting(name: str, result: str) -> Callable[..., Any]:
-    """Return a method of NumPy's arrays that exports the values, for tensors without history."""
+    """Wrap a method of NumPy arrays that exports the values, for tensors without history."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if _carries_history(self):
@@ -415,7 +416,7 @@ def _exporting(name: str, result: str) -> Callable[..., Any]:
 
 
 def _saving(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy's that writes arrays to a file, for tensors without history."""
+    """Wrap a NumPy function that writes arrays to a file, for tensors without history."""
 
     def values_of(given: Any) -> Any:
         if not isinstance(given, Tensor):
@@ -438,19 +439,19 @@ for _function in (np.save, np.savetxt, np.savez, np.savez_compressed):
 
 
 def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
-    """Raise an error, because the memory is not exposed."""
+    """Raise an error, since the memory is not exposed."""
     raise TypeError(
         "the memory of a tensor cannot be accessed directly; use detach().numpy().copy()"
     )
 
 
 def _ctypes(self: Tensor) -> Any:
-    """Return the memory for C functions, if it belongs to an array that an adopted function captures."""
+    """Return the memory for C functions, if it belongs to an array captured by an adopted function."""
     return self._array.ctypes if self._is_captured() else _no_flags(self)
 
 
 def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """Do nothing: tensors are always writable, and track their writes."""
+    """Do nothing, since tensors are always writable and track their writes."""
 
 
 def _flags(self: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Results of several parts with names, as NumPy's are: `svd(x).S`, `eigh(x).eigenvalues`, `slogdet(x).logabsdet`."""
+"""Named results of several parts, as in NumPy: `svd(x).S`, `eigh(x).eigenvalues`, `slogdet(x).logabsdet`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...tensor.tensor import FUNCTIONS, Tensor
 
-# For each function of NumPy, how it is called as a method, and the names of the parts.
+# For each NumPy function, the name of the corresponding method, and the names of the parts.
 NAMED: Final[dict[Any, tuple[str, tuple[str, ...]]]] = {
     np.linalg.svd: ("svd", ("U", "S", "Vh")),
     np.linalg.eigh: ("eigh", ("eigenvalues", "eigenvectors")),

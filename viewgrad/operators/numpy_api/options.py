@@ -1,4 +1,4 @@
-"""NumPy's functions with all of NumPy's options, if the operators have fewer."""
+"""NumPy's functions with all of NumPy's options, where the operators have fewer."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ einsum_of_inputs = FUNCTIONS[np.einsum]
 
 @functools.wraps(einsum_of_inputs)
 def _einsum(*inputs: Any, out: Any = None, dtype: Any = None, **options: Any) -> Any:
-    """Apply `numpy.einsum`; the dtype of `out` takes part in that of the sums."""
+    """Implement `numpy.einsum`; the dtype of `out` takes part in determining that of the sums."""
     if out is None and dtype is None:
         return einsum_of_inputs(*inputs, **options)
     if dtype is None and hasattr(out, "dtype"):
@@ -84,7 +84,7 @@ def _einsum(*inputs: Any, out: Any = None, dtype: Any = None, **options: Any) ->
 
 
 def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
-    """Fill the main diagonal in place with a value, or with several that are repeated."""
+    """Fill the main diagonal in place with a value, or with several values that are repeated."""
     places = np.arange(a.size).reshape(a.shape)
     marked = np.zeros(a.shape, bool)
     np.fill_diagonal(marked, True, wrap)
@@ -96,7 +96,7 @@ def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
 
 
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
-    """Return the vector product; of two vectors in the plane its only part that is not 0."""
+    """Return the cross product; for two vectors in the plane, only its nonzero component."""
     a, b = as_operand(a), as_operand(b)
     first, second = (axis, axis) if axis is not None else (axisa, axisb)
     if first == second == (axisc if axis is None else axis) == -1 and a.shape[-1:] == b.shape[-1:] == (3,):
@@ -119,7 +119,7 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    """Return the conjugates; integers for bools, for which the ufunc has no loop."""
+    """Return the conjugates; bools become integers, since the ufunc has no loop for bools."""
     if type(x) is Tensor and x._array.dtype.kind != "b":
         return conj(x)
     x = as_operand(x)
@@ -127,7 +127,7 @@ def _conjugate(x: Any) -> Any:
 
 
 def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
-    """Return the mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
+    """Return the mantissa and the exponent; the gradient flows to the mantissa, since the exponent is an integer."""
     (x,) = converted(np.frexp, (as_floating(x),), **options)
     parts = _mantissa_and_exponent(x)
     if out is None:

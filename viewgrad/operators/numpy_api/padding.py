@@ -24,7 +24,7 @@ STATISTICS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _pairs(given: Any, ndim: int) -> list[Any]:
-    """Return two values for each dimension, as `numpy.pad` takes them: one, a pair, or a pair for each."""
+    """Return two values for each dimension, from one value, a pair, or a pair for each dimension, as in `numpy.pad`."""
     if isinstance(given, dict):
         return [given.get(dim, given.get(dim - ndim, (0, 0))) for dim in range(ndim)]
     if isinstance(given, (list, tuple)):
@@ -51,7 +51,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
         return _by_function(array, widths, mode, options)
     if array.dtype.kind not in "fc":
         return as_operand(np.asarray(np.pad(array._array, widths, mode, **options)))
-    mode = "constant" if mode == "empty" else mode  # no value is promised
+    mode = "constant" if mode == "empty" else mode  # values are unspecified
     odd, followed = options.get("reflect_type") == "odd", holds_tensor(list(options.values()))
     if not (mode in MARGINS or odd or followed):
         options.pop("reflect_type", None)
@@ -111,7 +111,7 @@ def _statistic(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: 
 
 
 def _odd(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: str, last: bool) -> Any:
-    """Reflect at an edge, and mirror the values at the value of the edge."""
+    """Reflect at an edge, and invert the values about the value at the edge."""
     width, extent, own = widths[last], array.shape[dim], int(mode == "symmetric")
     if width > extent - 1 + own:  # reflected repeatedly: NumPy determines the sum for each element
         rows = np.pad(np.eye(extent), (widths, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Adapters of NumPy's functions of polynomials; coefficients go from the highest power down."""
+"""Adapters of NumPy's polynomial functions, whose coefficients are ordered from the highest power down."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @composite(np.polyint, method=False)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """Return the `m`-th integral of a polynomial, with the constants `k`."""
+    """Return the `m`-th integral of a polynomial, with the integration constants `k`."""
     p = _vector(p)
     constants = _vector(0.0 if k is None else k)
     if constants.size == 1 and m > 1:
@@ -124,16 +124,16 @@ def poly(seq_of_zeros: Any) -> Any:
 @composite(np.roots, method=False)
 @choosing
 def roots(p: Any) -> Any:
-    """Return the roots of a polynomial, as functions of all coefficients; leading zeros are ignored, as in NumPy."""
+    """Return the roots of a polynomial, differentiable in all coefficients; leading zeros are ignored, as in NumPy."""
     p = _vector(p)
     return differentiable_roots(p[::-1], np.roots(plain(p)), "polynomial")
 
 
 def differentiable_roots(p: Any, values: Any, basis: str) -> Any:
-    """Return the roots with the given values of a series, as functions of its coefficients.
+    """Return given roots of a series as differentiable functions of its coefficients.
 
     Arguments:
-        p: the coefficients, from the lowest degree up.
+        p: the coefficients, lowest degree first.
         values: the roots.
         basis: the name of the module of `numpy.polynomial` for the series.
     """
@@ -146,7 +146,7 @@ def differentiable_roots(p: Any, values: Any, basis: str) -> Any:
 
 
 def _squared(distances: Any) -> Any:
-    """Return the squares of magnitudes."""
+    """Return the squared magnitudes."""
     return (distances * distances.conj()).real
 
 
@@ -173,11 +173,11 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     rank = int(np.linalg.matrix_rank(plain(scaled), rtol=tolerance))
     if rank != deg + 1 and not full:
         warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
-    # An orthogonal factor: as exact as NumPy's least squares, and differentiable.
+    # A QR factorization is as accurate as NumPy's least squares, and differentiable.
     if rank == deg + 1:
         q, r = np.linalg.qr(scaled)
         found = np.linalg.solve(r, q.T.conj() @ right)
-    else:  # the shortest of all solutions
+    else:  # the minimum-norm solution
         found = np.linalg.lstsq(scaled, right, tolerance)[0]
     coefficients = (found.T / scale).T
     if full:

@@ -1,11 +1,11 @@
-"""One function for each function of NumPy: `viewgrad.sum` and `viewgrad.numpy.sum` are the same object.
+"""The public counterpart of each NumPy function: `viewgrad.sum` and `viewgrad.numpy.sum` are the same object.
 
-It has NumPy's parameters, and after them those that only the library's own function has, such as `dim` and
-`requires_grad`. With a tensor as its first argument it calls the operator at once. Everything else, such as numbers,
-arrays, lists of tensors and options that the operator does not have, is left to the `adapted` function of NumPy; and
-what that refuses, such as `zeros(2, 3)`, to the library's own function.
+It has NumPy's parameters, followed by those that only the library's own function has, such as `dim` and
+`requires_grad`. If its first argument is a tensor, it calls the operator directly. Everything else, such as numbers,
+arrays, lists of tensors, and options that the operator does not have, is passed to the `adapted` NumPy function; calls
+that this rejects, such as `zeros(2, 3)`, are passed to the library's own function.
 
-The code of a function is written when it is first called.
+The code of a function is generated on its first call.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ NAMED: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 STARRED: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 SYNONYMS: Final = {"dim": "axis", "keepdim": "keepdims"}
-NEWER: Final = {"newshape": "shape"}  # by the names that parameters had in NumPy 2.0
-# The names that the array API standard gives to parameters by position; NumPy takes them by keyword only.
+NEWER: Final = {"newshape": "shape"}  # by the names of the parameters in NumPy 2.0
+# The names that the array API standard uses for positional parameters; NumPy accepts them by keyword only.
 STANDARD: Final = {"clip": {"a_min": "min", "a_max": "max"}}
 
-# Functions whose adapters do more than the library's own functions, and the parameters of NumPy with which these give
-# the same.
+# Functions whose adapters do more than the library's own functions, and the NumPy parameters for which the results
+# agree.
 AGREEING: Final[dict[str, tuple[str, ...]]] = {
     "angle": ("z",),
     "clip": ("a", "a_min", "a_max", "min", "max"),
@@ -56,7 +56,7 @@ AGREEING: Final[dict[str, tuple[str, ...]]] = {
     "zeros_like": ("a", "dtype", "device"),
 }
 
-# Functions that make tensors, and when the library's own functions make the same as NumPy's.
+# Functions that create tensors, and the conditions under which the library's own functions agree with NumPy's.
 PLAINLY: Final = {
     "arange": "type(start) in NUMBERS and type(stop) in NUMBERS and type(step) in NUMBERS",
     "array": "type(object) is list",
@@ -66,23 +66,23 @@ PLAINLY: Final = {
     "linspace": "type(start) in NUMBERS and type(stop) in NUMBERS",
 }
 NUMBERS: Final = frozenset({int, float, type(None)})
-# Functions of lengths, without what their options need.
+# Functions of lengths, excluding arguments that their options need.
 QUICK: Final[dict[Any, Callable[..., Any]]] = {**MAKERS, np.reshape: view_ops.reshape}
 
-# The public functions that were made, by the functions of NumPy.
+# The public functions created so far, by NumPy function.
 PUBLIC: Final[dict[Any, Any]] = {}
 
 
 @attrs.frozen
 class Public:
-    """The parts from which a public function is written.
+    """The parts from which a public function is generated.
 
     Arguments:
         name: its name.
         function: the function of NumPy.
-        general: computes what NumPy's function does, of any arguments that this takes.
-        own: the library's function of that name, which may have more options, or fewer; None if there is none.
-        creates: whether it makes a tensor, so that `own` is called for any first argument.
+        general: a function that computes the same as NumPy's function, for any arguments that NumPy accepts.
+        own: the library's function of that name, whose options may differ; None if there is none.
+        creates: whether it creates a tensor, so that `own` is called for any first argument.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Public:
     creates: bool
 
     def source(self, bound: bool) -> tuple[str, dict[str, Any]]:
-        """Return the code, and the objects that it names.
+        """Return the code and the objects it refers to.
 
         Arguments:
             bound: whether the first parameter is the object to which the function is bound.
@@ -111,9 +111,9 @@ class Public:
         return writer.source(head), writer.names
 
     def parameters(self, bound: bool) -> tuple[str, dict[str, Any]]:
-        """Return the code of a function with NumPy's parameters, and with those that the library's function adds."""
+        """Return the code of a function with NumPy's parameters, followed by those added by the library's function."""
         theirs = _theirs(self.name, self.function)
-        if theirs is None and self.own is not None:  # NumPy up to 2.3 has no signatures of compiled functions
+        if theirs is None and self.own is not None:  # compiled functions have no signatures up to NumPy 2.3
             theirs = [each for each in _parameters(self.own) if each.kind not in STARRED]
         if theirs is None:
             return self.source(bound)
@@ -142,7 +142,7 @@ class Public:
         return "\n".join(lines) + "\n", {"Tensor": Tensor, "computed": self.computed, "direct": handler}
 
     def _of_lengths(self, head: list[str], theirs: list[inspect.Parameter]) -> tuple[str, dict[str, Any]]:
-        """Return the code of a function that takes lengths, or numbers of dimensions, one by one as well."""
+        """Return the code of a function that also accepts lengths, or numbers of dimensions, as separate arguments."""
         own, creates = self.own, self.creates
         assert own is not None
         count = sum(each.kind in POSITIONAL for each in _parameters(own))
@@ -173,7 +173,7 @@ class Public:
         return "\n".join(lines) + "\n", {"Tensor": Tensor, "quick": quick, "remaining": remaining}
 
     def computed(self, args: Any, options: dict[str, Any], given: tuple[Any, dict[str, Any]]) -> Any:
-        """Return code that calls NumPy's function, and the library's function for arguments that NumPy's rejects.
+        """Return code that calls NumPy's function, or the library's function for arguments that NumPy's rejects.
 
         Arguments:
             args, options: the arguments, for NumPy's function.
@@ -191,7 +191,7 @@ class Public:
 
 
 def _theirs(name: str, function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """Return NumPy's parameters, with the standard's names for those by position, and NumPy's as keywords."""
+    """Return NumPy's parameters, using the standard's names for positional ones, with NumPy's names as keywords."""
     theirs, renamed = numpy_parameters(function), STANDARD.get(name, {})
     if theirs is None or not {each.name for each in theirs}.issuperset(renamed.values()):
         return theirs
@@ -210,13 +210,13 @@ def _in_numpy_names(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes a function with NumPy's parameters, and those that it has in addition.
+    """Generates a function with NumPy's parameters and additional ones.
 
     Arguments:
         public: the parts of the function.
         theirs: NumPy's parameters.
-        direct: the function that computes it of tensors.
-        agreeing: the parameters of NumPy with which that computes the same; all that it has if there are none.
+        direct: the function that computes it for tensors.
+        agreeing: the NumPy parameters for which `direct` computes the same; if empty, all of its parameters.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class _Writer:
         return "\n".join([*lines, *self._fast(), *self._slow()]) + "\n"
 
     def described(self, bound: bool) -> tuple[str, dict[str, Any]]:
-        """Return the code of a function with these parameters that does nothing."""
+        """Return the code of a function with the given parameters and an empty body."""
         listed = ", ".join(["_"] * bound + self._listed())
         return f"def {self.public.name}({listed}): ...\n", self.names
 
@@ -272,7 +272,7 @@ class _Writer:
         return own > sum(each.kind in POSITIONAL for each in self.theirs)
 
     def _default(self, name: str, value: Any) -> str:
-        """Return the text for a default."""
+        """Return the source text of a default."""
         if value is None or value is True or value is False:
             return str(value)
         key = f"default_{name}"
@@ -280,7 +280,7 @@ class _Writer:
         return key
 
     def _default_of(self, parameter: inspect.Parameter) -> Any:
-        """Return the default of one of NumPy's parameters: the default of the library's function, if it has one."""
+        """Return the default of a NumPy parameter, or that of the library's function if it has one."""
         ours = self.ours.get(self.ours_of.get(parameter.name, ""))
         if ours is not None and ours.default is not Parameter.empty:
             return ours.default
@@ -309,7 +309,7 @@ class _Writer:
         return parts + [f"{name}={self._default(name, default)}" for name, default in self.extra.items()] + last
 
     def _fast(self) -> list[str]:
-        """Return the call of the operator, if its arguments are those that the operator takes."""
+        """Return the call of the operator, if the operator accepts the given arguments."""
         passed = self._passed()
         if passed is None:
             return []
@@ -333,7 +333,7 @@ class _Writer:
         return [f"    if {' and '.join(tests)}:", *(f"        {line}" for line in attempt)]
 
     def _passed(self) -> dict[str, str] | None:
-        """Return, by the parameters of the operator, those that are passed; None if it has others."""
+        """Return the passed arguments by operator parameter, or None if there are others."""
         theirs_of = {ours: theirs for theirs, ours in self.ours_of.items()}
         passed = {}
         for name, each in self.ours.items():
@@ -346,7 +346,7 @@ class _Writer:
         return passed if set(required) <= set(passed.values()) else None
 
     def _arguments(self, passed: dict[str, str]) -> Iterator[tuple[str | None, str]]:
-        """Yield the arguments of the call, with the names of those that are passed by keyword."""
+        """Yield the arguments of the call, with the names of those passed by keyword."""
         by_position = True
         for name, each in self.ours.items():
             by_position = by_position and name in passed and each.kind in POSITIONAL
@@ -354,7 +354,7 @@ class _Writer:
                 yield (None if by_position else name), passed[name]
 
     def _slow(self) -> list[str]:
-        """Return the call for everything else."""
+        """Return the call for all other cases."""
         public = self.public
         defaults = {each.name: self._default_of(each) for each in self.theirs} | self.extra
         positional = [each for each in self.theirs if each.kind in POSITIONAL]
@@ -380,7 +380,7 @@ class _Writer:
 
 
 def _up_to_last(names: Sequence[str], values: dict[str, Any], given: dict[str, Any]) -> list[Any]:
-    """Return the values of the names up to the last given one."""
+    """Return the values of the names up to the last one that was given."""
     count = max((number + 1 for number, name in enumerate(names) if name in given), default=0)
     return [values[name] for name in names[:count]]
 
@@ -399,16 +399,17 @@ def public(
     module: str = "viewgrad.numpy",
     doc: str | None = None,
 ) -> Any:
-    """Return the public function that is the counterpart of a function of NumPy, the same one for all its names.
+    """Return the public counterpart of a NumPy function, which is the same object for all its names.
 
     Arguments:
         name: its name.
         function: the function of NumPy.
-        general: computes what NumPy's function does, of any arguments; its `adapted` version if omitted.
-        own: the library's function of that name, if there is one.
-        creates: whether it makes a tensor, so that `own` is called for any first argument.
+        general: a function that computes the same as NumPy's function, for any arguments; by default its `adapted`
+            version.
+        own: the library's function of that name, if any.
+        creates: whether it creates a tensor, so that `own` is called for any first argument.
         way_out: the alternative for tensors with a history that no operator computes.
-        module: the module that has it, if there is no `own`.
+        module: the module that contains it, if there is no `own`.
         doc: its docstring; by default NumPy's.
     """
     if function in PUBLIC:
@@ -423,25 +424,25 @@ def public(
     code.__doc__ = function.__doc__ if doc is None else doc
     made = PUBLIC[function] = types.MethodType(code, BUILT_IN) if bound else code
     if bound:
-        setattr(BUILT_IN, name, made)  # a pickled bound method is looked up here
+        setattr(BUILT_IN, name, made)  # pickled bound methods are looked up here
     return made
 
 
 def public_of(function: Any) -> Any:
-    """Return the public function that is the counterpart of a function or ufunc of NumPy; None if there is none yet."""
+    """Return the public counterpart of a NumPy function or ufunc, or None if it has not been created."""
     if isinstance(function, np.ufunc):
         return UNIVERSAL.get(function)
     return PUBLIC.get(function) if isinstance(function, FROM_NUMPY) else None
 
 
 def is_public(value: Any) -> bool:
-    """Return whether a value is the counterpart of a function or ufunc of NumPy."""
+    """Return whether a value is the public counterpart of a NumPy function or ufunc."""
     function = getattr(value, "numpy", None)
     return function is not None and public_of(function) is value
 
 
 def meant_by(value: Any) -> Any:
-    """Return the library's function that a public function of NumPy's name calls for tensors; others are unchanged."""
+    """Return the library's function that a public NumPy function calls for tensors; return other objects unchanged."""
     if not is_public(value):
         return value
     function = value.numpy
@@ -450,7 +451,7 @@ def meant_by(value: Any) -> Any:
 
 
 class BuiltIn:
-    """The object to which counterparts of built-in functions are bound, so that they never bind to other objects."""
+    """The object that counterparts of built-in functions are bound to, so that they never bind to other objects."""
 
     def __reduce__(self) -> str:
         return "BUILT_IN"

@@ -1,7 +1,7 @@
-"""Reductions with all the options that NumPy gives them, and in NumPy's order: dtype=, out=, initial=, where=, ...
+"""Reductions with all of NumPy's options in NumPy's order: dtype=, out=, initial=, where=, ...
 
-The operators know `axis` and `keepdims`; the rest is composed here. A bool in second place, as in `x.sum(0, True)`, is
-taken for `keepdims`, which other libraries have there.
+The operators support `axis` and `keepdims`; other options are implemented here. A bool as second argument, as in
+`x.sum(0, True)`, is interpreted as `keepdims`, which is in this position in other libraries.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def _is_given(value: Any) -> bool:
 
 
 def _written(result: Any, out: Any, name: str) -> Any:
-    """Return the result, or write it to `out`, to whose dtype NumPy's reductions cast any result."""
+    """Return the result, or write it to `out`, to whose dtype NumPy's reductions cast it."""
     if isinstance(out, tuple):
         (out,) = out
     return result if out is None else write_out(result, out, f"np.{name}", "unsafe")
 
 
 def _as_result(found: Any) -> Tensor:
-    """Convert a result of NumPy to a tensor: a scalar for one of NumPy's numbers."""
+    """Convert a NumPy result to a tensor; a number becomes a scalar."""
     return from_array(found) if isinstance(found, np.generic) else from_array(np.asarray(found))  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def _axis(axis: Any) -> Any:
 
 
 def _in_numpy_names(axis: Any, keepdims: Any, dim: Any, keepdim: Any) -> tuple[Any, Any]:
-    """Return `axis` and `keepdims`, which PyTorch calls `dim` and `keepdim`."""
+    """Return `axis` and `keepdims`, which may be passed as PyTorch's `dim` and `keepdim`."""
     return (axis if dim is None else dim), (keepdims if keepdim is None else keepdim)
 
 
@@ -66,7 +66,7 @@ def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
 
 
 def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
-    """Return the result of a reduction that starts with a value, which does not change the dtype."""
+    """Return the result of a reduction with an initial value, which does not change the dtype."""
     if not _is_given(initial):
         return result
     start = as_operand(initial)
@@ -74,12 +74,12 @@ def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
 
 
 def _is_integral(dtype: Any) -> bool:
-    """Return whether no gradient flows through the requested dtype; NumPy then computes in it, step by step."""
+    """Return whether the requested dtype has no gradient; NumPy then computes in it at each step."""
     return dtype is not None and np.dtype(dtype).kind not in "fc"
 
 
 def _degrees(ddof: Any, correction: Any) -> Any:
-    """Return the degrees of freedom of a variance, by NumPy's name or by that of the array API standard."""
+    """Return the degrees of freedom of a variance, passed by NumPy's name or the array API standard's."""
     if not _is_given(correction):
         return ddof
     if ddof != 0:
@@ -143,9 +143,9 @@ def _mean_of(
 
 
 def _spread_options(axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction: Any) -> tuple[Any, Any, Any, bool]:
-    """Return the axis, the dtype, the divisor's `ddof` and whether dimensions stay, from the arguments of a variance.
+    """Return the axis, the dtype, `ddof` and `keepdims` from the arguments of a variance.
 
-    Those who write `x.var(0, 1)` mean `ddof`, and those who write `x.var(0, True)` mean `keepdims`.
+    The second positional argument is `ddof` in `x.var(0, 1)` and `keepdims` in `x.var(0, True)`.
     """
     if type(dtype) is int:
         dtype, ddof = None, dtype
@@ -168,7 +168,7 @@ def _spread(of: Callable[..., Any], root: bool, name: str) -> Callable[..., Any]
             found = getattr(np, name)(plain(self), axis, dtype, None, ddof, keeps, where=chosen)
             return _written(_as_result(found), out, name)
         if dtype is not None and self.is_complex() and np.dtype(dtype).kind == "f":
-            # NumPy computes the mean, but not the distances from it, without the imaginary parts.
+            # NumPy computes the mean, but not the deviations from it, without the imaginary parts.
             mean = mean if _is_given(mean) else _mean_of(self.real, axis, dtype, None, True, where=where)
         elif dtype is not None:
             self = self.astype(dtype)
@@ -224,7 +224,7 @@ def _extreme(reduce: Callable[..., Any], join: Callable[..., Any], numpy: np.ufu
 
 
 def _least(dtype: np.dtype[Any], greatest_wanted: bool) -> Any:
-    if dtype.kind in "fc":  # complex numbers are ordered by their real parts, then by the imaginary ones
+    if dtype.kind in "fc":  # complex numbers are ordered by real part, then by imaginary part
         bound = -math.inf if greatest_wanted else math.inf
         return complex(bound, bound) if dtype.kind == "c" else bound
     if dtype.kind == "b":
@@ -293,7 +293,7 @@ for _name, _function in REDUCTIONS.items():
     _function.__name__, _function.__doc__ = _name, OPERATORS[_name].doc
 
 
-# -- passing over missing values ---------------------------------------------------------------------------------------
+# -- missing values ----------------------------------------------------------------------------------------------------
 
 
 def _present(self: Tensor, where: Any = True) -> Any:
@@ -303,7 +303,7 @@ def _present(self: Tensor, where: Any = True) -> Any:
 
 
 def _inexact(self: Tensor, dtype: Any) -> Tensor:
-    """Return the values in the requested dtype, which must have NaN."""
+    """Return the values in the requested dtype, which must support NaN."""
     if self.dtype.kind in "fc" and _is_integral(dtype):
         raise TypeError("If a is inexact, then dtype must be inexact")
     return self if dtype is None or _is_integral(dtype) else self.astype(dtype)
@@ -352,7 +352,7 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
             axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
         self = as_operand(self)
-        partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # only of the mean
+        partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # of the mean only
         self = self if partly else _inexact(self, dtype)
         if self.dtype.kind not in "fc":
             return spread(self, axis, dtype, out, ddof, keeps, where=where, mean=mean)
@@ -403,7 +403,7 @@ REDUCTIONS.update(
 
 
 def _reduce_of(function: Callable[..., Any], has_dtype: bool) -> Callable[..., Any]:
-    """Return a reduction as the method `reduce` of a ufunc, whose axis defaults to 0."""
+    """Return a reduction as the ufunc method `reduce`, whose axis defaults to 0."""
 
     def reduce(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,

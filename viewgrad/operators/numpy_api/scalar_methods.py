@@ -1,6 +1,6 @@
-"""The attributes of NumPy's numbers that its arrays do not have, on 0-d tensors.
+"""The attributes of NumPy scalars that arrays do not have, for 0-d tensors.
 
-A program that finds `isinstance(x, float)` to be true may call `x.is_integer()`.
+A program for which `isinstance(x, float)` is true may call `x.is_integer()`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__: list[str] = []
 
 
 def _is_integer(self: Tensor) -> bool:
-    """Return whether the value is a whole number."""
+    """Return whether the value is an integer."""
     return bool(np.isfinite(self) & (np.floor(self) == self))
 
 
 def _plain(name: str) -> Callable[[Tensor], Any]:
-    """Return a method of Python numbers whose result has no derivative."""
+    """Wrap a method of Python numbers whose result has no derivative."""
 
     def method(self: Tensor) -> Any:
         if self.requires_grad or has_history(self):
@@ -39,7 +39,7 @@ def _plain(name: str) -> Callable[[Tensor], Any]:
     return method
 
 
-# By name: the kinds of numbers that have the attribute, its kind, and its implementation.
+# For each name, the kinds of numbers that have the attribute, its kind, and its implementation.
 METHODS: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
     "is_integer": ("biuf", "bool", _is_integer),
     "as_integer_ratio": ("f", "tuple[int, int]", _plain("as_integer_ratio")),

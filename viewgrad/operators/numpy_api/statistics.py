@@ -1,4 +1,4 @@
-"""Adapters of NumPy's functions of statistics and of sets."""
+"""Adapters of NumPy's statistics and set functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ concatenate = OPERATORS["concatenate"].function
 
 
 def _observations(m: Any, y: Any, rowvar: bool) -> Any:
-    """Return the variables of one or two tensors, one in each row."""
+    """Return the variables of one or two tensors as rows."""
     parts = []
     for part in (m, y):
         if part is None:
@@ -59,7 +59,7 @@ def _cov(
 def _corrcoef(
     x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
 ) -> Any:
-    """Return the correlation coefficients; `bias` and `ddof`, which NumPy 2.5 no longer takes, have no influence."""
+    """Return the correlation coefficients; `bias` and `ddof`, which NumPy 2.5 removed, have no effect."""
     return correlations(_cov(x, y, rowvar, dtype=dtype))
 
 
@@ -70,14 +70,14 @@ FUNCTIONS[np.cov], FUNCTIONS[np.corrcoef] = _cov, _corrcoef
 
 
 def _selected(ar1: Any, ar2: Any, kept: Callable[[Any, Any], Any]) -> Any:
-    """Return the distinct elements of the first that a mask, computed from the second, selects."""
+    """Return the distinct elements of the first tensor selected by a mask that depends on the second."""
     values, places = np.unique(plain(ar1), return_index=True)
     return as_operand(ar1).reshape(-1)[places[kept(values, plain(ar2))]]
 
 
 @composite(np.setdiff1d, method=False)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Return the elements of the first that are not in the second, sorted unless they are assumed unique."""
+    """Return the elements of the first tensor that are not in the second, sorted unless they are assumed unique."""
     if assume_unique:
         return as_operand(ar1).reshape(-1)[~np.isin(plain(ar1).reshape(-1), plain(ar2))]
     return _selected(ar1, ar2, lambda values, other: ~np.isin(values, other))
@@ -85,7 +85,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @composite(np.intersect1d, method=False)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """Return the sorted elements that are in both."""
+    """Return the sorted elements that are in both tensors."""
     found, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
     common = as_operand(ar1).reshape(-1)[first].astype(found.dtype)
     return (common, from_array(first), from_array(second)) if return_indices else common
@@ -93,13 +93,13 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 @composite(np.union1d, method=False)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """Return the sorted distinct elements of both."""
+    """Return the sorted distinct elements of both tensors."""
     both = concatenate([as_operand(ar1).reshape(-1), as_operand(ar2).reshape(-1)])
     return both[np.unique(plain(both), return_index=True)[1]]
 
 
 @composite(np.setxor1d, method=False)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Return the sorted elements that are in exactly one of the two."""
+    """Return the sorted elements that are in exactly one of the two tensors."""
     rest = concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)])
     return rest[np.argsort(plain(rest))]

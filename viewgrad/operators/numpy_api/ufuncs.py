@@ -1,4 +1,4 @@
-"""Adapters of ufuncs, and of methods of ufuncs, that are not operators."""
+"""Adapters of ufuncs and ufunc methods that are not operators."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ concatenate, row_argsort, row_sort = (OPERATORS[name].function for name in ("con
 
 @composite(np.float_power, method=False)
 def float_power(self: Any, other: Any) -> Any:
-    """Return the power, computed in double precision."""
+    """Return the power computed in double precision."""
     base, exponent = as_operand(self), as_operand(other)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
     return base.astype(dtype) ** exponent.astype(dtype)
 
 
 def as_floating(value: Any) -> Any:
-    """Return a floating-point or complex tensor, as NumPy converts integers for floating-point functions."""
+    """Return a floating-point or complex tensor, converting integers as NumPy's floating-point functions do."""
     tensor = as_operand(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(np.result_type(tensor.dtype, np.float16))
 
@@ -36,10 +36,10 @@ def as_floating(value: Any) -> Any:
 def ldexp(self: Any, other: Any) -> Any:
     """Return `x1 * 2**x2`."""
     base, exponent = as_operand(self), as_operand(other)
-    if exponent.dtype.kind in "fc":  # NumPy refuses such exponents
+    if exponent.dtype.kind in "fc":  # NumPy rejects such exponents
         return base * np.exp2(exponent)
     base = as_floating(base)
-    # In factors that do not overflow: 0.5 * 2**1024 is finite.
+    # Computed with factors that do not overflow: 0.5 * 2**1024 is finite.
     limit = 3 * (np.finfo(base.dtype).maxexp - 1)
     whole = np.clip(plain(exponent), -limit, limit)
     for part in (whole // 3, (whole + 1) // 3, (whole + 2) // 3):
@@ -48,12 +48,12 @@ def ldexp(self: Any, other: Any) -> Any:
 
 
 def written_to_outs(results: tuple[Any, Any], out: Any, name: str) -> tuple[Any, Any]:
-    """Write two results to the targets of `out=`, which are None or missing for results that are new."""
+    """Write two results to the targets of `out=`; a None or missing target means a new result."""
     if not isinstance(out, tuple):
         raise TypeError(f"{name}: 'out' must be a tuple of arrays")
     targets = (*out, None)[:2]
     shape = np.broadcast_shapes(results[0].shape, *(target.shape for target in targets if target is not None))
-    if shape != results[0].shape:  # new results have the shape of the other target, as in NumPy
+    if shape != results[0].shape:  # as in NumPy, new results have the shape of the other target
         results = results[0].broadcast_to(shape).clone(), results[1].broadcast_to(shape).clone()
     first, second = (
         result if target is None else write_out(result, target, name) for result, target in zip(results, targets)
@@ -62,7 +62,7 @@ def written_to_outs(results: tuple[Any, Any], out: Any, name: str) -> tuple[Any,
 
 
 def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
-    """Return the fractional and the integer part; the gradient goes to the fractional one."""
+    """Return the fractional and the integer part; the gradient flows to the fractional part."""
     (x,) = converted(np.modf, (as_floating(x),), **options)
     whole = np.trunc(x)
     fraction = np.where(np.isinf(x), np.copysign(0.0, x.detach()), x - whole).astype(x.dtype, copy=False)
@@ -103,7 +103,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
 
 
 def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
-    """Return the elements in order along an axis; NaN comes last in either order, as in NumPy 2.5."""
+    """Return the elements sorted along an axis; NaN is last in either order, as in NumPy 2.5."""
     if not descending:
         return row_sort(a, axis)
     a = as_operand(a)
@@ -122,7 +122,7 @@ def argsort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
         a, axis = as_operand(a).reshape(-1), -1
     if descending:
         a = as_operand(a)
-        a = -a if a.dtype.kind in "fc" else ~a  # no integer overflows
+        a = -a if a.dtype.kind in "fc" else ~a  # avoids integer overflow
     return row_argsort(a, axis)
 
 
@@ -145,7 +145,7 @@ if "i0" in OPERATORS:  # with SciPy
 
 
 def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
-    """Return the methods of a ufunc of two arguments that call it on one slice after the other."""
+    """Define the methods of a binary ufunc that apply it to one slice after another."""
 
     def reduce(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
@@ -153,7 +153,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
     ) -> Any:  # fmt: skip
         array = _computed_in(ufunc, array, dtype, out)
         axes = _reduced(axis, array.ndim)
-        if len(axes) > 1:  # NumPy refuses several axes if their order matters
+        if len(axes) > 1:  # NumPy rejects several axes if their order matters
             ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
         parts = list(_slices(array, axes))
         mask = None if where is True else np.broadcast_to(np.asarray(plain(where), bool), array.shape)
@@ -190,16 +190,16 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
 
 
 def _slices(array: Any, axes: tuple[int, ...]) -> Any:
-    """Return an array or a tensor with the given dimensions as one, which comes first."""
+    """Return an array or a tensor with the given dimensions combined into one, which comes first."""
     kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
     count = math.prod(array.shape[dim] for dim in axes)
     return array.transpose(axes + kept).reshape((count, *(array.shape[dim] for dim in kept)))
 
 
 def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any, out: Any = None) -> Tensor:
-    """Return the array in the dtype in which it is folded: integers in that of the results, as for `hypot`.
+    """Return the array in the dtype of the reduction; integers are converted to that of the results, as for `hypot`.
 
-    The dtype of `out` takes part, as in NumPy: small integers that are folded into floats do not wrap.
+    The dtype of `out` takes part, as in NumPy, so that small integers reduced to floats do not wrap around.
     """
     operand: Tensor = as_operand(array)
     if dtype is None and out is not None and _single(out).dtype.kind != "b":
@@ -214,14 +214,14 @@ def _result_dtype(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _reduced(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return the dimensions that are reduced; NumPy lets 0 and -1 pass for an array that has none."""
+    """Return the reduced dimensions; NumPy accepts 0 and -1 for a 0-d array."""
     if axis is None or (not ndim and axis in (0, -1)):
         return tuple(range(ndim))
     return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
 
 
 def _step(ufunc: np.ufunc, value: Any, part: Any, chosen: Any) -> Any:
-    """Return the result of one step of a reduction; only where the mask is true, if there is one."""
+    """Return the result of one step of a reduction, only where the mask is true if there is one."""
     if chosen is None:
         return ufunc(value, part)
     return np.where(chosen, ufunc(value, np.where(chosen, part, value)), value)
@@ -234,7 +234,7 @@ def _single(out: Any) -> Any:
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         array = _computed_in(ufunc, array, dtype, out)
-        if dtype is None and ufunc in (np.add, np.multiply):  # these accumulate small integers in large ones
+        if dtype is None and ufunc in (np.add, np.multiply):  # these accumulate small integers in larger ones
             array = array.astype(ufunc.reduce(np.zeros(1, array.dtype)).dtype, copy=False)
         axis = 0 if axis is None and array.ndim == 1 else axis
         rows = array.moveaxis(axis, 0)
@@ -261,13 +261,13 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _at(ufunc: np.ufunc) -> Callable[..., Any]:
     def at(self: Any, indices: Any, values: Any = None) -> None:
-        """Apply the ufunc in place, one index after the other, so that repeated indices are written to repeatedly."""
+        """Apply the ufunc in place, one index after another, so that repeated indices are written repeatedly."""
         require_tensor(self, f"np.{ufunc.__name__}.at")
         plain_indices = plain(indices) if isinstance(indices, Tensor) else indices
         places = np.asarray(np.arange(self.size).reshape(self.shape)[plain_indices])
         given = None if values is None else as_operand(values).broadcast_to(places.shape)
         if given is not None and np.may_share_memory(given._array, self._array):
-            given = given.clone()  # NumPy reads values before it writes, too
+            given = given.clone()  # NumPy also reads values before it writes
         for position, place in np.ndenumerate(places):
             index = tuple(int(part) for part in np.unravel_index(int(place), self.shape))
             self[index] = ufunc(self[index]) if given is None else ufunc(self[index], given[position])

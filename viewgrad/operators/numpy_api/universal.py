@@ -1,4 +1,4 @@
-"""NumPy's universal functions on tensors, with their methods and attributes."""
+"""NumPy's universal functions for tensors, with their methods and attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UniversalFunction:
 
     Arguments:
         function: the NumPy ufunc.
-        name: its name here.
+        name: its public name.
         way_out: the alternative for tensors with a history.
     """
 
@@ -38,11 +38,11 @@ class UniversalFunction:
         self._advice = way_out
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the function of numbers, arrays and tensors, with NumPy's options."""
+        """The function of numbers, arrays and tensors, with NumPy's options."""
         return self._run("__call__", args, kwargs)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the function between all elements along an axis."""
+        """Reduce an array along an axis by the function."""
         return self._run("reduce", args, kwargs)
 
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ class UniversalFunction:
         return self._run("outer", args, kwargs)
 
     def at(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply the ufunc in place at given indices, repeated ones included."""
+        """Apply the ufunc in place at given indices, including repeated ones."""
         return self._run("at", args, kwargs)
 
     def __reduce__(self) -> Any:
@@ -94,7 +94,7 @@ class UniversalFunction:
         return composed(name, run, args, kwargs)
 
     def source(self) -> tuple[str, dict[str, Any]]:
-        """Return the code of the function, and the objects that it names."""
+        """Return the code of the function, and the objects it refers to."""
         handler = UFUNCS.get((self.numpy, "__call__"))
         direct = self.call if handler is None else meaning(handler)
         operator = OPERATORS.get(getattr(direct, "__name__", ""))
@@ -120,7 +120,7 @@ class UniversalFunction:
         return ["x"] if self._arguments == 1 else [f"x{number + 1}" for number in range(self._arguments)]
 
     def _head(self, parameters: list[str]) -> str:
-        """Return the beginning of the code, which handles everything but tensors and numbers without options."""
+        """Return the beginning of the code, which handles everything except tensors and numbers without options."""
         if len(parameters) == 2:
             first, second = parameters
             foreign = f"type({second}) is not Tensor and ({second} is MISSING or type({first}) is not Tensor)"
@@ -134,23 +134,23 @@ class UniversalFunction:
         )
 
     def call_with_options(self, given: tuple[Any, ...], more: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Apply the function; arguments that were not given are MISSING."""
+        """Apply the function; omitted arguments are MISSING."""
         return self._run("__call__", (*(each for each in given if each is not MISSING), *more), options)
 
 
-# The counterparts that were made, by the ufuncs of NumPy.
+# The counterparts created so far, by NumPy ufunc.
 UNIVERSAL: Final[dict[np.ufunc, types.MethodType]] = {}
 
 
 def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: str | None = None) -> Any:
-    """Return the counterpart of a NumPy ufunc, the same one for all its names.
+    """Return the counterpart of a NumPy ufunc, which is the same object for all its names.
 
-    It is a bound method: like a NumPy ufunc and unlike a function, it does not bind to objects as an attribute of a
-    class, and calling it is as fast as calling a function.
+    It is a bound method: like a NumPy ufunc and unlike a function, it does not bind to instances as a class attribute,
+    and calling it is as fast as calling a function.
 
     Arguments:
         function: the NumPy ufunc.
-        name: its name here.
+        name: its public name.
         way_out: the alternative for tensors with a history.
         doc: its docstring; by default NumPy's.
     """
@@ -164,7 +164,7 @@ def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: s
         call.__dict__.update({each: getattr(holder, each) for each in METHODS})
         call.__dict__.update({each: getattr(function, each) for each in FACTS if hasattr(function, each)})
         made = UNIVERSAL[function] = types.MethodType(call, holder)
-        setattr(holder, holder.__name__, made)  # a pickled bound method is looked up here
+        setattr(holder, holder.__name__, made)  # pickled bound methods are looked up here
     return made
 
 

@@ -1,4 +1,4 @@
-"""The tables of linear algebra: products, inverses, decompositions and functions of matrices."""
+"""The derivatives of linear algebra: products, inverses, decompositions and functions of matrices."""
 
 from . import (
     contractions,

@@ -1,4 +1,4 @@
-"""The formulas of tensor products: each gradient is a product with permuted dimensions."""
+"""Formulas for tensor products, whose gradients are products with permuted dimensions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def over_flowing(contract: Any, grad: Any, other: Any, *options: Any) -> Any:
     """Contract a gradient with a factor, skipping products of 0 and non-finite numbers; see tensor/masked_backward.py.
 
     Arguments:
-        contract: the contraction, which is linear in both.
+        contract: the contraction, which is bilinear.
         grad: the gradient.
         other: the factor; None if there is none.
-        options: further arguments of the contraction.
+        options: additional arguments of the contraction.
     """
     with unmasked(), np.errstate(invalid="ignore"):
         found = contract(grad, other, *options)
@@ -67,7 +67,7 @@ def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
         return other * grad if ndim == 1 else other[:, None] * grad[..., None, :]
     if ndim == 1:
         return (other.mT @ grad[..., None])[..., 0]
-    if ndim == 2 and other.ndim > 2:  # a sum over the stack, which one product of matrices does
+    if ndim == 2 and other.ndim > 2:  # a sum over the stack, computed by a single matrix product
         rows = math.prod(other.shape[:-1])
         return other.reshape((rows, other.shape[-1])).mT @ grad.reshape((rows, grad.shape[-1]))
     return other.mT @ grad
@@ -118,7 +118,7 @@ def tensordot_right(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
 
 
 def contracted_axes(axes: Any, first: int, second: int) -> tuple[list[int], list[int]]:
-    """Return the `axes` of `tensordot` as two lists, for factors of given numbers of dimensions."""
+    """Return the `axes` of `tensordot` as two lists, given the numbers of dimensions of the factors."""
     if isinstance(axes, (int, np.integer)):
         return list(range(first - int(axes), first)), list(range(int(axes)))
     left, right = ([dims] if isinstance(dims, (int, np.integer)) else list(dims) for dims in axes)
@@ -126,7 +126,7 @@ def contracted_axes(axes: Any, first: int, second: int) -> tuple[list[int], list
 
 
 def moved_into_place(value: Any, places: list[int]) -> Any:
-    """Return the dimensions in another order: the one at `i` goes to `places[i]`."""
+    """Permute the dimensions so that dimension `i` moves to position `places[i]`."""
     return value.transpose(sorted(range(len(places)), key=places.__getitem__)) if places else value
 
 
@@ -156,7 +156,7 @@ def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str
 
 @formula_function
 def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of one operand of `einsum`, of this shape, if there are at most two."""
+    """Return the gradient of one operand of `einsum`, of the given shape; there are at most two operands."""
     if MASKED_RUNS.any and is_masked_run():
         return over_flowing(einsum_gradient, grad, other, subscripts, place, shape)
     left, _, output = subscripts.partition("->")
@@ -170,7 +170,7 @@ def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: t
         others = terms[1 - place]
         found = "".join(letter for letter in letters if letter in output or letter in others)
         value = np.einsum(f"{output},{others}->{found}", grad, conjugated(other))
-    # Dimensions summed alone get the gradient everywhere, and a diagonal gets it on the diagonal.
+    # A dimension that is summed alone gets the gradient everywhere, and a diagonal gets it on the diagonal.
     sizes = dict(zip(own, shape))
     extents = [value.shape[found.index(letter)] if letter in found else 1 for letter in letters]
     value = value.reshape(tuple(extents))

@@ -1,8 +1,8 @@
-"""The derivatives of the decompositions of Cholesky and QR, and helpers for all decompositions.
+"""The derivatives of the Cholesky and QR decompositions, and helpers for all decompositions.
 
-Factors are determined up to signs, or for complex matrices up to phases. A loss that depends on the phases has no
-derivative, and neither do vectors of equal eigenvalues or singular values: both are errors. In a backward pass only
-vectors on which the loss depends are considered.
+Factors are determined up to signs, or up to phases for complex matrices. A loss that depends on the phases has no
+derivative, nor does a loss that depends on the vectors of equal eigenvalues or singular values: both are errors. A
+backward pass considers only the vectors that the loss depends on.
 
 `cholesky` and `eigh` read one triangle of a matrix that they assume to be Hermitian, and the real part of its diagonal.
 The gradient is zero in the other triangle.
@@ -39,7 +39,7 @@ def half_triangle(a: Any, lower: bool = True) -> Any:
 
 
 def hermitian_gradient(grad: Any, lower: bool) -> Any:
-    """Return the gradient of one triangle of a Hermitian matrix given the gradient of the whole matrix."""
+    """Return the gradient of one triangle of a Hermitian matrix, given the gradient of the whole matrix."""
     return half_triangle(grad + adjoint(grad), lower)
 
 
@@ -52,16 +52,16 @@ def hermitian(a: Any, lower: bool) -> Any:
 def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
     """Return `values[j] - values[i]` in row i and column j, with 1 on the diagonal and wherever two are equal.
 
-    Values that differ by rounding alone count as equal.
+    Values that differ only by rounding count as equal.
 
     Arguments:
         values: the eigenvalues or singular values.
-        what: their name in errors.
-        used: the vectors on which a loss depends; None for all. The gradient between two others is zero, and is
+        what: the name used in error messages.
+        used: the vectors that a loss depends on; None for all. The gradient between two other vectors is zero, and is
             divided by the size of rounding errors.
 
     Raises:
-        DifferentiabilityError: if the value of a vector that is used equals another.
+        DifferentiabilityError: if the value of a vector in use equals another.
     """
     differences = values[..., None, :] - values[..., :, None]
     one = np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
@@ -80,16 +80,16 @@ def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
 
 
 def used_columns(*gradients: Any) -> Array:
-    """Return the columns whose gradient is not exactly zero in at least one of the matrices."""
+    """Return the columns whose gradient is nonzero in at least one of the matrices."""
     used: Array = np.any([(values_of(grad) != 0).any(axis=-2) for grad in gradients], axis=0)
     return used
 
 
 def finite(matrix: Any) -> Any:
-    """Return the matrix itself.
+    """Return the matrix itself after checking that it is finite.
 
     Raises:
-        LinAlgError: if there are infinities or NaN: LAPACK's search for singular values may never end.
+        LinAlgError: if there are infinities or NaN, for which LAPACK's singular values may not terminate.
     """
     if not np.isfinite(matrix).all():
         raise np.linalg.LinAlgError("a matrix with infinities or NaN has no singular values")
@@ -97,13 +97,13 @@ def finite(matrix: Any) -> Any:
 
 
 def of_finite(function: Callable[[Any], Any], matrices: Any) -> tuple[Array, ...]:
-    """Apply a function to finite matrices; return NaN for those with infinities, for which LAPACK may not terminate.
+    """Apply a function to finite matrices; return NaN for matrices with infinities, for which LAPACK may not terminate.
 
     Raises:
         LinAlgError: if there are NaN, as NumPy does.
     """
     known = np.asarray(np.isfinite(matrices).all(axis=(-2, -1) if matrices.ndim > 1 else None))
-    if known.all() or min(matrices.shape[-2:]) < 2:  # a single row or column is not searched
+    if known.all() or min(matrices.shape[-2:]) < 2:  # LAPACK does not iterate for a single row or column
         return tuple(function(matrices))
     if np.isnan(matrices).any():
         finite(matrices)
@@ -112,16 +112,16 @@ def of_finite(function: Callable[[Any], Any], matrices: Any) -> tuple[Array, ...
 
 
 def on_diagonal(values: Any) -> Any:
-    """Return the diagonal matrices with `values` on the diagonal."""
+    """Return diagonal matrices with `values` on the diagonal."""
     return values[..., None] * np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
 
 
 def require_no_phase(diagonal: Any, scale: float, what: str) -> None:
-    """Refuse a loss that depends on the phases of the vectors.
+    """Raise if a loss depends on the phases of the vectors.
 
     Arguments:
         diagonal: the imaginary parts, which are the derivatives with respect to the phases.
-        scale: the size of their terms.
+        scale: the size of the terms in these sums.
         what: the name of the vectors.
     """
     array = np.abs(values_of(diagonal))
@@ -142,7 +142,7 @@ def largest(*arrays: Any) -> float:
 
 @formula_function
 def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
-    """Return the gradient of a matrix given the gradient of its factor."""
+    """Return the gradient of a matrix, given the gradient of its factor."""
     if upper:
         grad, factor = adjoint(grad), adjoint(factor)
     back = adjoint(factor)
@@ -181,7 +181,7 @@ def qr_forward(a: Any, mode: Any = "reduced") -> Any:
 
 
 def refuse_completed(q: Any, r: Any) -> None:
-    """Raise if columns were added to Q that the matrix does not determine.
+    """Raise if Q was completed with columns that the matrix does not determine.
 
     Raises:
         DifferentiabilityError: for `mode="complete"` of a matrix with more rows than columns.
@@ -194,12 +194,12 @@ def refuse_completed(q: Any, r: Any) -> None:
 
 
 def refuse_dependent(r: Any) -> None:
-    """Raise if a column is, up to rounding, a combination of those before it.
+    """Raise if a column is, up to rounding, a linear combination of the preceding ones.
 
     Raises:
-        DifferentiabilityError: its direction in Q is then what rounding made it.
+        DifferentiabilityError: if there is such a column, whose direction in Q is determined by rounding.
     """
-    if not r.size or observed() is not None:  # a record is to hold for other values
+    if not r.size or observed() is not None:  # a trace must be valid for other values
         return
     values = np.abs(values_of(r))
     lengths = np.sqrt(np.square(values).sum(axis=-2))
@@ -220,11 +220,11 @@ def skew_part(x: Any) -> Any:
 
 @formula_function
 def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
-    """Return the gradient of a matrix from the gradients of its factors."""
+    """Return the gradient of a matrix, given the gradients of its factors."""
     refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     rest = None
-    if m < n:  # the first columns fix Q, and the rest of R follows from the rest of the columns
+    if m < n:  # the first columns determine Q, and the rest of R follows from the remaining columns
         rest = q @ grad_r[..., m:]
         grad_q = grad_q + q @ (r[..., m:] @ adjoint(grad_r[..., m:]))
         grad_r, r = grad_r[..., :m], r[..., :m]

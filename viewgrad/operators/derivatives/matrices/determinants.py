@@ -1,12 +1,12 @@
 """The derivatives of determinants, which are exact for singular matrices too.
 
-A determinant is a polynomial in the elements: it has derivatives of any order everywhere. Of a regular matrix they
-follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the minors if it is
-small, else from the singular values: they are sums of products of all but one, and all but two, of them. The third and
-later ones come from the algorithm of Faddeev and LeVerrier, which uses only products and sums.
+A determinant is a polynomial in the elements, so it has derivatives of any order everywhere. For a regular matrix they
+follow from the inverse. For a singular or nearly singular matrix, the first two are computed from the minors if the
+matrix is small, and otherwise from the singular values: they are sums of products of all but one, or all but two, of
+these. Third and higher derivatives are computed by the Faddeev-LeVerrier algorithm, which uses only products and sums.
 
 Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
-differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the algorithm of Faddeev.
+differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the Faddeev-LeVerrier algorithm.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
 
-REGULAR: Final = 1e5  # up to this condition number derivatives are computed from the inverse
-SMALL: Final = 4  # up to this order cofactors are computed from minors, each to its own digits
+REGULAR: Final = 1e5  # up to this condition number, derivatives are computed from the inverse
+SMALL: Final = 4  # up to this order, cofactors are computed from minors, each with full relative accuracy
 
 # -- cofactors ---------------------------------------------------------------------------------------------------------
 
 
 @formula_function
 def cofactors(a: Any, determinant: Any) -> Any:
-    """Return the matrices of cofactors of `a`: what its determinant changes by with each element."""
+    """Return the cofactor matrices of `a`, which are the derivatives of its determinant."""
     matrix = plain(a)
     if plain(determinant).all():
         inverse = np.linalg.inv(matrix)
@@ -47,9 +47,9 @@ def cofactors(a: Any, determinant: Any) -> Any:
 
 
 def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
-    """Return the singular value decompositions, and the determinants of the product of the vectors.
+    """Return the singular value decompositions, and the determinants of the products of the singular vectors.
 
-    Of matrices with infinities or NaN the values are NaN: LAPACK's search for them may never end.
+    The values are NaN for matrices with infinities or NaN, for which LAPACK may not terminate.
     """
     u, s, vh = np.linalg.svd(of_finite(a, a, 0), full_matrices=False)
     s = np.where(np.isfinite(a).all(axis=(-2, -1))[..., None], s, math.nan)
@@ -57,7 +57,7 @@ def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
 
 
 def products_without(s: Any, count: int) -> Any:
-    """Return the products of all singular values but one (of each), or but two (of each pair; 0 on the diagonal)."""
+    """Return the products of all singular values except one, or except two (for each pair, with 0 on the diagonal)."""
     n = s.shape[-1]
     eye = np.eye(n, dtype=bool)
     if count == 1:
@@ -67,7 +67,7 @@ def products_without(s: Any, count: int) -> Any:
 
 
 def minors(a: Any) -> Any:
-    """Return the submatrices without a row and a column: of shape (..., n, n, n - 1, n - 1)."""
+    """Return the submatrices without one row and one column, of shape (..., n, n, n - 1, n - 1)."""
     steps = np.arange(a.shape[-1])
     if a.shape[-2] != len(steps):
         raise np.linalg.LinAlgError(f"only square matrices have cofactors, not those of shape {a.shape}")
@@ -81,7 +81,7 @@ def alternating(n: int) -> Any:
 
 
 def of_finite(a: Any, values: Any, other: float) -> Any:
-    """Return matrices, with `other` in place of those of `a` that contain infinities or NaN."""
+    """Return the matrices `a`, with `other` in place of those that contain infinities or NaN."""
     return np.where(np.isfinite(a).all(axis=(-2, -1), keepdims=True), values, other)
 
 
@@ -110,10 +110,10 @@ def cofactor_change_forward(a: Any, direction: Any) -> Any:
 
 @formula_function
 def cofactor_change_of_change(a: Any, x: Any, y: Any) -> Any:
-    """Return the second derivative of the cofactors at `a` in two directions, by sums and products of matrices alone.
+    """Return the second derivative of the cofactors of `a` in two directions, using only matrix sums and products.
 
-    The recursion `m = a @ m + c * 1`, `c = -trace(a @ m) / k` of Faddeev and LeVerrier ends with the adjugate matrix,
-    up to sign. Here it carries the first and second directional derivatives of each value.
+    The Faddeev-LeVerrier recursion `m = a @ m + c * 1`, `c = -trace(a @ m) / k` ends with the adjugate matrix, up to
+    sign. Here each value is accompanied by its first and second directional derivatives.
     """
     n = a.shape[-1]
     one = eye_like(a)
@@ -128,7 +128,7 @@ def cofactor_change_of_change(a: Any, x: Any, y: Any) -> Any:
 
 
 def trace_of(a: Any) -> Any:
-    """Return the traces of matrices, in a shape that can be broadcast with them."""
+    """Return the traces of matrices, in a shape that broadcasts with them."""
     return along(along((a * eye_like(a)).sum((-2, -1)), -1), -1)
 
 
@@ -169,7 +169,7 @@ row(
 
 @formula_function
 def slogdet_gradient(grad_sign: Any, grad_logabsdet: Any, a: Any, sign: Any) -> Any:
-    """Return the gradient of `a` from those of the sign and of the logarithm."""
+    """Return the gradient of `a`, given those of the sign and of the logarithm."""
     grad = grad_logabsdet
     if a.dtype.kind == "c":
         grad = grad - 1j * (conjugated(grad_sign) * sign).imag
@@ -178,7 +178,7 @@ def slogdet_gradient(grad_sign: Any, grad_logabsdet: Any, a: Any, sign: Any) -> 
 
 @formula_function
 def logdet_tangent(t: Any, a: Any) -> Any:
-    """Return the tangent of the logarithm of the determinant, whose imaginary part is the angle's."""
+    """Return the tangent of the logarithm of the determinant, whose imaginary part is that of the angle."""
     return (np.linalg.inv(a).mT * t).sum((-2, -1))
 
 

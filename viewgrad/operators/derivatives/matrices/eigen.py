@@ -1,7 +1,7 @@
-"""The derivatives of eigenvalues and eigenvectors: of matrices that need not be symmetric, and of Hermitian ones.
+"""The derivatives of eigenvalues and eigenvectors, of general and Hermitian matrices.
 
-Eigenvectors have length 1. Those of complex eigenvalues are determined up to phases; a loss that depends on the phases
-has no derivative, and neither have the vectors of equal eigenvalues: both are errors.
+Eigenvectors have length 1. Those of complex eigenvalues are determined up to phases. A loss that depends on the phases
+has no derivative, nor does one that depends on the vectors of equal eigenvalues: both are errors.
 
 Source: C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann, R. Haeb-Umbach, "On the computation of complex-valued
 gradients with application to statistically optimum beamforming" (2017).
@@ -42,10 +42,10 @@ def _of_kind(gradient: Any, dtype: np.dtype[Any]) -> Any:
 
 @formula_function
 def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, dtype: Any) -> Any:
-    """Return the gradient of a matrix from the gradients of its eigenvalues and eigenvectors."""
+    """Return the gradient of a matrix, given the gradients of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
-        if dtype.kind != "c" and vectors.dtype.kind == "c":  # real eigenvalues of a real matrix have real vectors
+        if dtype.kind != "c" and vectors.dtype.kind == "c":  # real eigenvalues of a real matrix have real eigenvectors
             are_real = np.all(values_of(vectors).imag == 0, axis=-2, keepdims=True)
             grad_vectors = np.where(are_real, grad_vectors.real, grad_vectors)
         turn = adjoint(vectors) @ grad_vectors
@@ -69,7 +69,7 @@ def eig_tangents(tangent: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
 
 @formula_function
 def eigvals_gradient(grad: Any, a: Any) -> Any:
-    """Return the gradient of a matrix from the gradient of its eigenvalues."""
+    """Return the gradient of a matrix, given the gradient of its eigenvalues."""
     vectors = np.linalg.eig(a)[1]
     return _of_kind(np.linalg.solve(adjoint(vectors), grad[..., :, None] * adjoint(vectors)), a.dtype)
 
@@ -101,7 +101,7 @@ row(
 )
 
 
-# -- of Hermitian matrices ---------------------------------------------------------------------------------------------
+# -- Hermitian matrices ------------------------------------------------------------------------------------------------
 
 
 def is_lower(triangle: Any) -> bool:
@@ -111,7 +111,7 @@ def is_lower(triangle: Any) -> bool:
 
 @formula_function
 def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, triangle: Any) -> Any:
-    """Return the gradient of a Hermitian matrix from the gradients of its eigenvalues and eigenvectors."""
+    """Return the gradient of a Hermitian matrix, given the gradients of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
         turn = adjoint(vectors) @ grad_vectors
@@ -132,7 +132,7 @@ def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tup
 
 @formula_function
 def eigvalsh_gradient(grad: Any, a: Any, triangle: Any) -> Any:
-    """Return the gradient of a Hermitian matrix from the gradient of its eigenvalues."""
+    """Return the gradient of a Hermitian matrix, given the gradient of its eigenvalues."""
     vectors = np.linalg.eigh(a, triangle)[1]
     return hermitian_gradient((vectors * grad[..., None, :]) @ adjoint(vectors), is_lower(triangle))
 

@@ -13,11 +13,11 @@ from ..helpers import conjugated
 
 __all__: list[str] = []
 
-# -- of matrices -------------------------------------------------------------------------------------------------------
+# -- matrices ----------------------------------------------------------------------------------------------------------
 
 
 def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], first_gradient: str, doc: str) -> None:
-    """Add the row of `beta * self + alpha * (first @ second)`, for given numbers of dimensions."""
+    """Declare `beta * self + alpha * (first @ second)` for given numbers of dimensions."""
     first_t, second_t = f"matmul({first}_t, {second}_p)", f"matmul({first}_p, {second}_t)"
 
     def forward(a: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -111,11 +111,11 @@ def linear_weight_gradient(grad: Any, x: Any, ndim: int) -> Any:
 
 @formula_function
 def or_nothing(tangent: Any) -> Any:
-    """Return the tangent of an optional argument."""
+    """Return the tangent of an optional argument, or None."""
     return 0 if tangent is None else tangent
 
 
-# -- of elements -------------------------------------------------------------------------------------------------------
+# -- elementwise -------------------------------------------------------------------------------------------------------
 
 for _name, _forward, _gradients, _tangent, _what in (
     (

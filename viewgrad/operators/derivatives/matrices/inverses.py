@@ -1,4 +1,4 @@
-"""The derivatives of inverses, solutions of linear systems and pseudo-inverses, of stacks of matrices.
+"""The derivatives of inverses, solutions of linear systems and pseudo-inverses, for stacks of matrices.
 
 Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
 differentiation" (2008); G. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
@@ -41,7 +41,7 @@ def solved(a: Any, b: Any, vector: bool) -> Any:
 
 @formula_function
 def applied(a: Any, b: Any, vector: bool) -> Any:
-    """Return the product of matrices with vectors or with matrices."""
+    """Return the product of matrices with vectors or matrices."""
     return (a @ b[..., None])[..., 0] if vector else a @ b
 
 
@@ -68,21 +68,22 @@ row(
 
 
 def triangle_mask(n: int, upper: bool, unitriangular: bool, dtype: Any) -> Array:
-    """Return ones where a triangular matrix has elements, excluding a diagonal that is known to be one."""
+    """Return a mask of the elements of a triangular matrix, without the diagonal if it is a unit diagonal."""
     mask = np.tri(n, k=-1 if unitriangular else 0, dtype=real_dtype(dtype))
     return mask.T if upper else mask
 
 
 @formula_function
 def in_triangle(a: Any, upper: bool, unitriangular: bool) -> Any:
-    """Return the triangle that is read of a matrix, with zeros in the rest."""
+    """Return the triangle of a matrix that is read, with zeros elsewhere."""
     return a * triangle_mask(a.shape[-1], upper, unitriangular, a.dtype)
 
 
 def solve_triangular_forward(a: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(f"solve_triangular requires square matrices, not matrices of shape {a.shape}")
-    # LU factorisation leaves an upper triangle alone; a lower one becomes it when its rows and columns are reversed.
+    # LU factorization does not change an upper triangle; a lower triangle becomes one if its rows and columns are
+    # reversed.
     a = np.where(triangle_mask(a.shape[-1], upper, unitriangular, a.dtype) != 0, a, 0)
     if unitriangular:
         a = a + eye_like(a)
@@ -119,7 +120,7 @@ def triangular_gradient(solved_grad: Any, result: Any, left: bool) -> Any:
 
 @formula_function
 def triangular_product(a: Any, x: Any, left: bool) -> Any:
-    """Return the product of a triangular system, with the matrix on its side."""
+    """Return the product of a triangular matrix and the unknowns, with the matrix on the given side."""
     return a @ x if left else x @ a
 
 
@@ -140,14 +141,14 @@ row(
 
 
 def is_cut(a: Any, p: Any) -> bool:
-    """Return whether a pseudo-inverse leaves out singular values that are not merely rounding."""
+    """Return whether a pseudo-inverse drops singular values that are not merely rounding errors."""
     a, p = values_of(a), values_of(p)
     rest = np.abs(a - a @ p @ a)
     return bool((rest > np.finfo(p.dtype).eps ** 0.6 * np.abs(a).max(axis=(-2, -1), keepdims=True, initial=0)).any())
 
 
 def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
-    """Return the adjoint of the change of `p` where `a` moves by `x`; this linear map is its own adjoint."""
+    """Return the adjoint of the change of `p` if `a` changes by `x`; this linear map is its own adjoint."""
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     v = adjoint(vh)
     kept = np.einsum("...ij,...ji->...i", values_of(vh) @ values_of(p), values_of(u)).real * values_of(s) > 0.5
@@ -163,7 +164,7 @@ def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
 
 
 def is_deficient(a: Any, p: Any) -> bool:
-    """Return whether the rank of a matrix, which is the trace of its projector, is less than that of others."""
+    """Return whether the rank of a matrix, computed as the trace of its projector, is less than that of others."""
     if not isinstance(a, Tensor):
         return False
     ranks = np.einsum("...ij,...ji->...", values_of(p), values_of(a)).real
@@ -171,7 +172,7 @@ def is_deficient(a: Any, p: Any) -> bool:
 
 
 def of_remainder(x: Any, a: Any, p: Any) -> Any:
-    """Return the part of `moved_where_cut` that is proportional to what `p` leaves out of a deficient matrix.
+    """Return the part of `moved_where_cut` proportional to the remainder that `p` drops from a deficient matrix.
 
     It is zero, but its derivatives are not.
     """

@@ -1,4 +1,4 @@
-"""The derivatives of least squares solutions of linear systems."""
+"""The derivatives of least-squares solutions of linear systems."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def lstsq_forward(a: Any, b: Any, rcond: float | None = None) -> Any:
 
 @formula_function
 def lstsq_inverse(a: Any, rcond: float | None) -> Any:
-    """Return the pseudo-inverse that a least-squares solution is made with."""
-    if rcond is None or rcond <= 0 or rcond >= 1:  # LAPACK uses its own bound then
-        rcond = np.finfo(np.result_type(a.dtype, np.float16)).eps * max(a.shape)  # also of whole numbers
+    """Return the pseudo-inverse that corresponds to a least-squares solution."""
+    if rcond is None or rcond <= 0 or rcond >= 1:  # LAPACK uses its own threshold in this case
+        rcond = np.finfo(np.result_type(a.dtype, np.float16)).eps * max(a.shape)  # also for integers
     return np.linalg.pinv(a, rcond)
 
 
@@ -60,7 +60,7 @@ def lstsq_tangent(a_t: Any, b_t: Any, a: Any, b: Any, rcond: float | None) -> An
 
 @formula_function
 def residuals_tangent(a_t: Any, b_t: Any, a: Any, b: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    """Return the tangent of the squared lengths of the gaps."""
+    """Return the tangent of the squared norms of the residuals."""
     if not shape[0]:
         return zeros_beside(a_t.real, shape)
     gap = b - a @ x

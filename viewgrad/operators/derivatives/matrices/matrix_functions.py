@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _block_triangular(a: Any, direction: Any) -> Any:
-    """Return [[a, direction], [0, a]]; a function of it has its derivative in the upper right block."""
+    """Return [[a, direction], [0, a]]; a function of it contains its derivative in the upper right block."""
     zeros = np.zeros(direction.shape, direction.dtype)
     top = np.concatenate([a, direction], axis=-1)
     return np.concatenate([top, np.concatenate([zeros, a], axis=-1)], axis=-2)
@@ -42,7 +42,7 @@ def matrix_exp_derivative(a: Any, direction: Any) -> Any:
     size = a.shape[-1]
     if not size:
         return direction
-    # A large direction would cost digits of `a`, which is in the same matrix.
+    # A large direction would reduce the accuracy of `a`, which is in the same matrix.
     scale = np.abs(direction).max(axis=(-2, -1), keepdims=True)
     scale = np.where(scale == 0, 1, scale)
     return call("matrix_exp", _block_triangular(a, direction / scale))[..., :size, size:] * scale
@@ -103,7 +103,7 @@ row(
     doc="The number of singular values above a tolerance.",
 )
 
-# -- NumPy's other spellings -------------------------------------------------------------------------------------------
+# -- other NumPy functions ---------------------------------------------------------------------------------------------
 
 
 @composite(np.linalg.multi_dot, method=False)
@@ -129,7 +129,7 @@ def multi_dot(arrays: Any) -> Any:
 
 
 def _cheapest(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:
-    """Return where to split each part of a chain of matrix products for the fewest multiplications."""
+    """Return where to split each part of a chain of matrix products to minimize the number of multiplications."""
     cost = {(i, i): 0 for i in range(len(shapes))}
     divide: dict[tuple[int, int], int] = {}
     for length in range(1, len(shapes)):
@@ -150,7 +150,7 @@ def _chain(tensors: list[Any], i: int, j: int, divide: dict[tuple[int, int], int
 
 @composite(np.linalg.cond, method=False)
 def cond(self: Any, p: Any = None) -> Any:
-    """Return the condition numbers of matrices in the norm of order `p`, by default the 2-norm."""
+    """Return the condition numbers of matrices in the `p`-norm, by default the 2-norm."""
     self = as_operand(self)
     if not self.size:
         raise np.linalg.LinAlgError(f"the condition number of empty matrices, of shape {self.shape}, is not defined")
@@ -163,7 +163,7 @@ def cond(self: Any, p: Any = None) -> Any:
         try:
             found = norm * np.linalg.norm(self.inv(), p, (-2, -1))
         except np.linalg.LinAlgError:
-            if observed() is not None:  # the mask of singular matrices would be fixed in a trace
+            if observed() is not None:  # the mask of singular matrices would be constant in a trace
                 raise
             singular = np.isinf(np.linalg.cond(plain(self), p))
             regular: Any = np.where(np.expand_dims(singular, (-2, -1)), np.eye(self.shape[-1], dtype=self.dtype), self)

@@ -1,7 +1,7 @@
 """The derivatives of products of matrices and tensors.
 
-`einsum` consists of two rows: one for a single operand, and one for a pair. More operands are contracted pair by pair,
-in the order that `numpy.einsum_path` finds.
+`einsum` consists of two operators: one for a single operand, and one for a pair. More operands are contracted pair by
+pair, in the order determined by `numpy.einsum_path`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .contractions import parsed_subscripts
 
 Array = np.ndarray[Any, Any]
 
-LARGE: Final = 10_000  # terms from which searching for a product of matrices pays
+LARGE: Final = 10_000  # the number of terms from which searching for a matrix product pays off
 
 row(
     "matmul(self, other)", np.matmul,
@@ -79,7 +79,7 @@ def contracted(subscripts: str, first: Array, second: Array) -> Any:
 
 
 def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the subscripts and operands of a call, whose subscripts may be lists of numbers after each operand."""
+    """Return the subscripts and operands of a call, whose subscripts may be lists of integers after each operand."""
     if isinstance(operands[0], str):
         return operands[0], operands[1:]
 
@@ -94,7 +94,7 @@ def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def without_sums(tensor: Any, letters: str, output: str) -> Any:
-    """Return a view with dimensions in another order, and diagonals where a letter occurs twice."""
+    """Return a view with permuted dimensions, and diagonals for letters that occur twice."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             first = letters.index(letter)
@@ -116,8 +116,9 @@ def einsum(
 
     Arguments:
         operands: the subscripts, such as `"ij,jk->ik"`, and the tensors. Without an arrow, the result has the letters
-            that appear once, in alphabetical order. Alternatively, each tensor followed by a list of integers instead
-            of letters, and finally those of the result. For a single tensor without summation, the result is a view.
+            that appear once, in alphabetical order. Alternatively, each tensor is followed by a list of integers
+            instead of letters, and a list for the result comes last. For a single tensor without summation, the result
+            is a view.
         optimize, order: accepted for compatibility with NumPy; the order of the products is always optimized.
         out: the tensor to write to.
         dtype: the dtype of the computation.
@@ -153,7 +154,7 @@ def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
         arrays = [tensor._array for tensor in tensors]
         order = np.einsum_path(f"{','.join(inputs)}->{output}", *arrays, optimize="greedy")[0][1:]
     for places in order:
-        # The path names the operands to be contracted, and puts the result at the end of the list.
+        # The path specifies the operands to contract, and the result is appended to the list.
         group = [(tensors.pop(place), inputs.pop(place)) for place in sorted(places, reverse=True)]
         tensor, letters = group.pop()
         while group:
@@ -169,7 +170,7 @@ def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
 
 @composite(np.inner)
 def inner(self: Any, other: Any) -> Any:
-    """Return the inner product over the last dimension of both."""
+    """Return the inner product over the last dimension of both tensors."""
     self, other = as_operand(self), as_operand(other)
     if not (self.ndim and other.ndim):
         return self * other
@@ -188,7 +189,7 @@ def vdot(self: Any, other: Any) -> Any:
 
 @formula_function
 def diagonal_mask(shape: tuple[int, ...], offset: int, axis1: int, axis2: int, dtype: Any) -> Array:
-    """Return ones on the diagonals of the planes of two dimensions, to be broadcast to `shape`."""
+    """Return ones on the diagonals of the planes of two dimensions, which broadcasts to `shape`."""
     first, second = axis1 % len(shape), axis2 % len(shape)
     mask = np.eye(shape[first], shape[second], offset, real_dtype(dtype))
     sizes = [1] * len(shape)
@@ -198,7 +199,7 @@ def diagonal_mask(shape: tuple[int, ...], offset: int, axis1: int, axis2: int, d
 
 @formula_function
 def with_dimensions(a: Any, first: int, second: int) -> Any:
-    """Return `a` with dimensions of length 1 put in at two places of the result."""
+    """Return `a` with dimensions of length 1 inserted at two positions of the result."""
     ndim = a.ndim + 2
     places = sorted((first % ndim, second % ndim))
     return a.reshape(
@@ -225,7 +226,9 @@ FUNCTIONS[np.linalg.trace] = _trace_of_matrices
 
 
 def _interleaved(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes of the factors of a Kronecker product, each with ones in place of the other's dimensions."""
+    """Return the interleaved shapes of the factors of a Kronecker product, with ones in place of the other factor's
+    lengths.
+    """
     ndim = max(len(a_shape), len(b_shape))
     a, b = with_leading_ones(a_shape, ndim), with_leading_ones(b_shape, ndim)
     return tuple(x for n in a for x in (n, 1)), tuple(x for n in b for x in (1, n))
@@ -257,13 +260,13 @@ row(
 
 @formula_function
 def last(a: Any, axis: int) -> Any:
-    """Return the vectors along `axis`, along the last dimension."""
+    """Move the vectors along `axis` to the last dimension."""
     return a if axis == -1 else np.moveaxis(a, axis, -1)
 
 
 @formula_function
 def as_vectors_of(a: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Move the last dimension of `a` to `axis` of an array of the given shape, to which `a` may be broadcast.
+    """Move the last dimension of `a` to `axis` of an array of the given shape, to which `a` broadcasts.
 
     Shapes are aligned at their ends, so the position of the dimension is counted from there.
     """
@@ -295,14 +298,14 @@ cross = row(
 def cross_of_three(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
-    """Return the cross products of vectors of three elements, with the options of `numpy.cross`."""
+    """Return the cross products of three-element vectors, with the options of `numpy.cross`."""
     if axis is not None:
         axisa = axisb = axisc = axis
     product = cross(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
     return product.moveaxis(-1, axisc)  # type: ignore[no-any-return]
 
 
-# None is the last dimension since NumPy 2.5.
+# None means the last dimension since NumPy 2.5.
 FUNCTIONS[np.linalg.cross] = lambda x1, x2, /, *, axis=-1: cross(x1, x2, -1 if axis is None else axis)
 
 

@@ -23,15 +23,15 @@ __all__: list[str] = []
 
 
 def _of_null_space(others: Any, grad: Any, vectors: Any) -> Any:
-    """Return the gradient that the vectors of a null space send to `A @ V / s`, whose change turns them.
+    """Return the gradient that null space vectors contribute to `A @ V / s`, whose change rotates them.
 
-    The vectors stay orthogonal to `vectors`, but are an arbitrary basis, so only functions that do not depend on the
+    The vectors remain orthogonal to `vectors` but are an arbitrary basis, so only functions that do not depend on the
     choice of basis, such as the projector `N @ N.T`, have a derivative.
 
     Arguments:
-        others: the vectors of the null space, as columns.
+        others: the null space vectors, as columns.
         grad: their gradient.
-        vectors: the singular vectors that belong to singular values, as columns.
+        vectors: the singular vectors with singular values, as columns.
 
     Raises:
         DifferentiabilityError: for a function that depends on the choice of the basis.
@@ -59,7 +59,7 @@ def _skew(a: Any) -> Any:
 
 
 def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
-    """Return the singular values as denominators; those of unused vectors may be zero."""
+    """Return the singular values as denominators; those of unused vectors may be zero and are replaced."""
     zero = values_of(s) == 0
     if not zero.any():
         return s
@@ -72,7 +72,7 @@ def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
 
 @formula_function
 def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """Return the gradient of a matrix from the gradients of its singular values and vectors."""
+    """Return the gradient of a matrix, given the gradients of its singular values and vectors."""
     k = s.shape[-1]
     null_u = null_v = None
     if u.shape[-1] > k:
@@ -90,7 +90,7 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
 
 
 def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
-    """Return the gradient, given the gradients of the singular values and their vectors."""
+    """Return the gradient of a matrix, given the gradients of the singular values and their vectors."""
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
     grad_s = of_positive(grad_s, s)
@@ -118,7 +118,7 @@ def _thin_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: A
 
 
 def _in_singular_basis(tangent: Any, u: Any, vh: Any) -> Any:
-    """Return the tangent between the singular vectors."""
+    """Return the tangent in the basis of the singular vectors."""
     return adjoint(u) @ tangent @ adjoint(vh)
 
 
@@ -133,7 +133,7 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
             "and have no tangents. Use full_matrices=False, viewgrad.linalg.null_projector(A), or reverse mode, which "
             "takes functions of the space that they span"
         )
-    if added:  # one real vector, which the others determine up to its sign
+    if added:  # a single real vector, which the others determine up to sign
         u_t, s_t, vh_t = svd_tangents(tangent, u[..., :k], s, vh[..., :k, :])
         if u.shape[-1] > k:
             u_t = np.concatenate([u_t, -u[..., :k] @ (adjoint(u_t) @ u[..., k:])], -1)
@@ -145,7 +145,7 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     right, left = rotated * s[..., None, :], rotated * s[..., :, None]
     of_u = (right + adjoint(right)) * off_diagonal
     of_v = (left + adjoint(left)) * off_diagonal
-    if rotated.dtype.kind == "c":  # the phase is shared between left and right vectors
+    if rotated.dtype.kind == "c":  # the phase is shared by the left and right vectors
         phases = on_diagonal(np.diagonal(rotated - adjoint(rotated), 0, -2, -1) / (4 * _without_zero(s, "left")))
         of_u, of_v = of_u + phases, of_v - phases
     u_t, vh_t = u @ of_u, adjoint(of_v) @ vh
@@ -159,7 +159,7 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
 
 
 def svdvals_forward(a: Any) -> Any:
-    """Return the singular values; NaN of matrices with infinities or NaN, for which LAPACK's search may never end."""
+    """Return the singular values; NaN for matrices with infinities or NaN, for which LAPACK may not terminate."""
     known = np.isfinite(a).all(axis=(-2, -1), keepdims=True)
     values = np.linalg.svd(a if known.all() else np.where(known, a, 0), compute_uv=False)
     return np.where(known[..., 0], values, np.nan)
@@ -171,7 +171,7 @@ def svd_forward(a: Any, full_matrices: bool = True) -> tuple[Array, ...]:
 
 @formula_function
 def svdvals_gradient(grad: Any, a: Any) -> Any:
-    """Return the gradient of a matrix from the gradient of its singular values."""
+    """Return the gradient of a matrix, given the gradient of its singular values."""
     u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
     return (u * of_positive(grad, s)[..., None, :]) @ vh
 

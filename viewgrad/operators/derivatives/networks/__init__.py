@@ -1,4 +1,4 @@
-"""The tables of neural networks: layers, activation functions and losses."""
+"""The derivatives of neural network operators: layers, activation functions and losses."""
 
 from . import (
     activations,

@@ -1,7 +1,7 @@
-"""The derivatives of the activation functions of neural networks.
+"""The derivatives of activation functions.
 
-At a kink the gradient is PyTorch's. Those that the first table has (`sigmoid`, `tanh`, `relu`, `softplus`) are in
-`elementwise.py`.
+At a kink, the gradient is PyTorch's. The activation functions that are also common functions (`sigmoid`, `tanh`,
+`relu`, `softplus`) are in `elementwise.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 SELU_ALPHA: Final = 1.6732632423543772
 SELU_SCALE: Final = 1.0507009873554805
 
-# -- bent lines --------------------------------------------------------------------------------------------------------
+# -- piecewise linear --------------------------------------------------------------------------------------------------
 
 unary(
     "leaky_relu(self, negative_slope=0.01)",
@@ -78,7 +78,7 @@ unary(
     "The value, or 0 if its magnitude is at most `lambd`; gradient 0 at the jumps.",
 )
 
-# -- smooth ones -------------------------------------------------------------------------------------------------------
+# -- smooth ------------------------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -160,7 +160,8 @@ unary(
 
 
 def tanhshrink_forward(a: Any) -> Any:
-    """Return a - tanh(a), near 0 by the continued fraction of tanh (DLMF 4.39.1), where the difference loses digits."""
+    """Return a - tanh(a); near 0, where the difference loses digits, by the continued fraction of tanh (DLMF 4.39.1).
+    """
     is_near = np.abs(a) < 0.5
     near = np.where(is_near, a, 0)
     s = near * near
@@ -201,7 +202,7 @@ def mish_slope(x: Any) -> Any:
 # -- along a dimension -------------------------------------------------------------------------------------------------
 
 def less_greatest(a: Any, dim: int) -> Any:
-    """Return the values less the greatest (real part) of them along a dimension, so that no exponential overflows."""
+    """Subtract the maximum (by real part) along a dimension, so that no exponential overflows."""
     a = a if a.dtype.kind in "fc" else a.astype(float)
     return a - np.max(a.real, axis=dim, keepdims=True, initial=-np.inf)
 

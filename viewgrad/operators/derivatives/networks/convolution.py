@@ -1,12 +1,12 @@
-"""The derivatives of the convolutions of neural networks, in any number of dimensions.
+"""The derivatives of convolutions in neural networks, in any number of dimensions.
 
-A convolution of `x` with `w`, multiplied with `y` and summed, is a form that is linear in each of the three. Its
-gradients with respect to each of them are the three rows at the heart of this file, and the gradients of these are the
-same three again: so convolutions are differentiable to any order. See V. Dumoulin, F. Visin, "A guide to convolution
-arithmetic for deep learning" (2016) for the geometry.
+The convolution of `x` with `w`, multiplied by `y` and summed, is a trilinear form. Its gradients with respect to each
+argument are the three central operators of this file, and their gradients are the same three operators again, so
+convolutions are differentiable to any order. See V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep
+learning" (2016) for the geometry.
 
-Tensors are laid out (batch, channels, *extents), or (channels, *extents) for a single one; weights (channels out,
-channels in per group, *extents).
+Tensors have the layout (batch, channels, *extents), or (channels, *extents) for a single example; weights have the
+layout (channels out, channels in per group, *extents).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Window(NamedTuple):
-    """A moving window: for each dimension its stride, padding and dilation."""
+    """A moving window, with a stride, padding and dilation for each dimension."""
 
     stride: tuple[int, ...]
     padding: tuple[tuple[int, int], ...]
@@ -55,7 +55,7 @@ def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -
 
 
 def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window) -> tuple[int, ...]:
-    """Return the number of places of the window along each dimension."""
+    """Return the number of window positions along each dimension."""
     fits = []
     for n, k, step, (before, after), gap in zip(extents, kernel, *window, strict=True):
         span = (k - 1) * gap + 1
@@ -66,7 +66,7 @@ def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window)
 
 
 def with_margin(x: Array, window: Window, fill: float = 0) -> Array:
-    """Return `x` with the padding around its last dimensions; `x` itself without padding."""
+    """Pad the last dimensions of `x`; return `x` itself if there is no padding."""
     if not any(extent for pair in window.padding for extent in pair):
         return x
     lead = x.ndim - len(window.padding)
@@ -76,7 +76,7 @@ def with_margin(x: Array, window: Window, fill: float = 0) -> Array:
 def steps_of(
     kernel: Sequence[int], places: Sequence[int], window: Window
 ) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
-    """Yield for each element of the window its index, and the index of the elements under it at all positions."""
+    """Yield the index of each element of the window, and the index of the input elements under it at all positions."""
     for offset in np.ndindex(*kernel):
         slices = tuple(
             slice(o * gap, o * gap + (count - 1) * step + 1 if count else 0, step)
@@ -86,7 +86,7 @@ def steps_of(
 
 
 def patches(x: Array, kernel: Sequence[int], window: Window) -> Array:
-    """Return the elements under the window at each of its places, as (..., *kernel, *places)."""
+    """Return the elements under the window at each position, of shape (..., *kernel, *positions)."""
     lead = x.ndim - len(kernel)
     places = extents_after(x.shape[lead:], kernel, window)
     x = with_margin(x, window)
@@ -115,7 +115,7 @@ def sum_of_patches(values: Array, extents: Sequence[int], window: Window) -> Any
 
 
 def without_margin(total: Any, extents: Sequence[int], window: Window) -> Any:
-    """Cut the padding off."""
+    """Remove the padding."""
     inner = tuple(slice(before, before + extent) for extent, (before, _) in zip(extents, window.padding))
     return total[(..., *inner)]
 
@@ -124,19 +124,19 @@ def without_margin(total: Any, extents: Sequence[int], window: Window) -> Any:
 
 
 def _columns(x: Array, kernel: Sequence[int], window: Window, groups: int) -> tuple[Array, tuple[int, ...]]:
-    """Return the patches as (batch, groups, channels per group * kernel, places), and the places."""
+    """Return the patches as (batch, groups, channels per group * kernel, positions), and the number of positions."""
     taken = patches(x, kernel, window)
     batch, channels, places = x.shape[0], x.shape[1], taken.shape[2 + len(kernel) :]
     return taken.reshape(batch, groups, channels // groups * math.prod(kernel), math.prod(places)), places
 
 
 def _rows(y: Array, groups: int) -> Array:
-    """Return (batch, channels, *places) as (batch, groups, channels per group, places)."""
+    """Reshape (batch, channels, *positions) to (batch, groups, channels per group, positions)."""
     return y.reshape(y.shape[0], groups, y.shape[1] // groups, math.prod(y.shape[2:]))
 
 
 def _grouped(w: Array, groups: int) -> Array:
-    """Return weights as (groups, channels out per group, channels in per group * kernel)."""
+    """Reshape weights to (groups, channels out per group, channels in per group * kernel)."""
     return w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
 
 
@@ -163,7 +163,7 @@ def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, grou
 
 
 def _require_fit(extents: Sequence[int], kernel: Sequence[int], places: Sequence[int], window: Window) -> None:
-    """Raise if the window does not fit that often into the requested extents of a transposed convolution."""
+    """Raise if the requested extents of a transposed convolution do not match the number of window positions."""
     for n, k, count, step, (before, after), gap in zip(extents, kernel, places, *window, strict=True):
         if n < 0 or count < 1 or (n + before + after - (k - 1) * gap - 1) // step + 1 != count:
             raise ValueError(f"a transposed convolution cannot map {tuple(places)} to {tuple(extents)} with {window}")
@@ -224,7 +224,7 @@ row(
 
 @formula_function
 def extents_of(shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the extents of the operand of a convolution with weights of the given shape."""
+    """Return the extents of the input of a convolution with weights of the given shape."""
     return shape[len(shape) - len(weight_shape) + 2 :]
 
 
@@ -236,7 +236,7 @@ def over_channels(grad: Any, extents: int) -> Any:
 
 
 def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
-    """Return a bias added to each channel."""
+    """Add a bias to each channel."""
     channels = product.shape[-extents - 1 :][:1]
     if bias is not None and bias.shape != channels:
         raise ValueError(f"a bias of shape {bias.shape} does not match {channels[0]} channels")
@@ -245,11 +245,11 @@ def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
 
 @formula_function
 def bias_tangent(tangent: Any, extents: int) -> Any:
-    """Return the tangent of the bias of each channel, in a shape that can be broadcast."""
+    """Return the tangent of the bias of each channel, in a shape that broadcasts."""
     return 0 if tangent is None else tangent.reshape((-1,) + (1,) * extents)
 
 
-# -- functions that networks call --------------------------------------------------------------------------------------
+# -- public functions --------------------------------------------------------------------------------------------------
 
 
 def convolved(n: int) -> Any:
@@ -269,7 +269,7 @@ def convolved(n: int) -> Any:
 def transposed_window(
     extents: Sequence[int], kernel: Sequence[int], stride: Any, padding: Any, output_padding: Any, dilation: Any
 ) -> tuple[tuple[int, ...], Window]:
-    """Return the extents after a transposed convolution, and the window of the convolution that it transposes."""
+    """Return the extents after a transposed convolution, and the window of the corresponding convolution."""
     window = window_of(kernel, stride, padding, dilation)
     extra = tuple_of(output_padding, len(kernel), "output_padding")
     if any(more >= step for more, step in zip(extra, window.stride)):

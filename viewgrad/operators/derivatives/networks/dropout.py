@@ -1,4 +1,4 @@
-"""The derivative of dropout: values dropped at random by the caller's generator."""
+"""The derivative of dropout, which draws its mask from the caller's generator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def native_dropout_forward(a: Any, p: float, train: bool = True, *, generator: A
 
 @formula_function
 def dropped(a: Any, mask: Any, p: float, train: bool) -> Any:
-    """Return the values kept by the mask, scaled up by the average loss."""
+    """Return the values kept by the mask, scaled to preserve the expected value."""
     return np.where(mask, a * (1 / (1 - p) if train and p < 1 else 1.0), 0)
 
 
@@ -41,12 +41,13 @@ native_dropout = row(
 
 @composite(method=False)
 def dropout(self: Any, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Any:
-    """Return the values, zeroed with probability `p` and otherwise divided by 1 - p; unchanged if not training.
+    """Set values to zero with probability `p` and divide the others by 1 - p; return the values unchanged if not
+    training.
 
     Arguments:
         p: the probability.
-        training: whether to leave anything out.
-        generator: a `numpy.random.Generator`, from which the choice is drawn. There is no hidden one.
+        training: whether to apply dropout.
+        generator: a `numpy.random.Generator`, from which the mask is drawn; there is no default generator.
 
     Raises:
         TypeError: when training without a generator.

@@ -1,4 +1,4 @@
-"""The derivatives of looking rows of a table up by number."""
+"""The derivative of an embedding lookup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def embedding_gradient(grad: Any, indices: Any, shape: tuple[int, ...]) -> Any:
-    """Return the gradient of a table of embeddings."""
+    """Return the gradient of an embedding table."""
     return call("_scatter_into_zeros", grad, (plain(indices),), shape)
 
 

@@ -1,6 +1,6 @@
 """The derivatives of loss functions.
 
-`reduction` is "none" for the loss of each element, "sum", or "mean". Targets are differentiable as well.
+`reduction` is "none" for the loss of each element, "sum", or "mean". Targets are differentiable too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEAST: Final = math.exp(-100)  # logarithms of smaller numbers are clamped
 
 
 def reduced(loss: Any, reduction: str) -> Any:
-    """Return the losses, their sum or their mean."""
+    """Return the losses, their sum, or their mean."""
     if reduction == "sum":
         return loss.sum()
     if reduction == "mean":
@@ -42,7 +42,7 @@ formula_function(reduced)
 
 @formula_function
 def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
-    """Return the gradient of the loss of each element given the gradient of their reduction."""
+    """Return the gradient of the loss of each element, given the gradient of the reduced loss."""
     if reduction in ("none", "sum"):
         return grad
     both = np.broadcast_shapes(shape, other)
@@ -64,7 +64,7 @@ def pointwise(
     *,
     dtype_kinds: str = "f",
 ) -> None:
-    """Add the row of an elementwise loss, with the derivatives with respect to the prediction and to the target."""
+    """Declare an elementwise loss, with the derivatives with respect to the prediction and the target."""
     options = signature[signature.index("target") + 6 : -1]
     names = re.findall(r", (\w+)=", options)
     defaults = {name: ast.literal_eval(value) for name, value in re.findall(r", (\w+)=([^,]+)", options)}
@@ -92,14 +92,14 @@ def pointwise(
 
 
 def huber(a: Any, target: Any, delta: float) -> Any:
-    """Return Huber's loss of each element."""
+    """Return the Huber loss of each element."""
     if not delta > 0:
         raise ValueError(f"delta must be positive, not {delta!r}")
     gap = np.abs(a - target)
     return np.where(gap <= delta, 0.5 * np.square(gap), delta * (gap - 0.5 * delta))
 
 
-# -- of each element ---------------------------------------------------------------------------------------------------
+# -- elementwise -------------------------------------------------------------------------------------------------------
 
 pointwise(
     "mse_loss(self, target, reduction='mean')",
@@ -156,25 +156,25 @@ pointwise(
 
 @formula_function
 def smooth_sign(gap: Any, beta: float) -> Any:
-    """Return the derivative of the rounded absolute value."""
+    """Return the derivative of the smooth absolute value."""
     return np.clip(gap * (1 / beta), -1.0, 1.0) if beta > 0 else np.sign(gap)
 
 
 @formula_function
 def safe_log(a: Any) -> Any:
-    """Return the logarithm, or 0 if it is not defined."""
+    """Return the logarithm, or 0 where it is undefined."""
     return np.log(np.where(a > 0, a, 1))
 
 
 @formula_function
 def bounded_log(a: Any) -> Any:
-    """Return the logarithm, but not less than -100."""
+    """Return the logarithm, bounded below by -100."""
     return np.where(a > 0, np.maximum(safe_log(a), -100.0), -100.0)
 
 
 @formula_function
 def bounded_log_slope(a: Any) -> Any:
-    """Return the derivative of `bounded_log`: 0 where the bound holds."""
+    """Return the derivative of `bounded_log`, which is 0 where the bound applies."""
     above = a > LEAST
     return np.where(above, 1 / np.where(above, a, 1), 0)
 
@@ -193,11 +193,13 @@ def kl_slope(a: Any, target: Any, log_target: bool) -> Any:
     return np.where(target > 0, safe_log(target) + 1 - a, 0)
 
 
-# -- of classes --------------------------------------------------------------------------------------------------------
+# -- classification ----------------------------------------------------------------------------------------------------
 
 
 def _classes(target: Any, weight: Any, ndim: int, ignore_index: int, dtype: Any) -> tuple[int, Array, Any, Any]:
-    """Return the dimension of the classes, the class of each example along it, which count, and with which weight."""
+    """Return the dimension of the classes, the class of each example, the mask of examples that count, and their
+    weights.
+    """
     classes = plain(target)
     axis = 0 if ndim == 1 else 1
     counted = np.expand_dims(classes != ignore_index, axis)
@@ -225,7 +227,7 @@ def nll_loss_forward(a: Any, target: Any, weight: Any = None, ignore_index: int 
 def nll_loss_gradient(
     grad: Any, target: Any, weight: Any, shape: tuple[int, ...], ignore_index: int, reduction: str
 ) -> Any:
-    """Return the gradient of the logarithms of probabilities."""
+    """Return the gradient of the log-probabilities."""
     axis, places, _, weights = _classes(target, weight, len(shape), ignore_index, grad.dtype)
     if reduction == "mean":
         weights = weights / weights.sum()
@@ -290,15 +292,15 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Return the negative log-probability, by `softmax`, of each example's class.
+    """Return the cross-entropy between a target and the `softmax` of scores.
 
     Arguments:
         self: a tensor of shape (batch, classes, ...) or (classes,).
         target: the class of each example; or the probability of each class, in the shape of `self`.
         weight: one number for each class.
-        ignore_index: the class that does not count.
+        ignore_index: the class of examples to ignore.
         reduction: "mean" (weighted by `weight`, for classes), "sum" or "none".
-        label_smoothing: the part of the target's probability that is divided among all classes.
+        label_smoothing: the fraction of the target's probability that is distributed evenly over all classes.
     """
     self, target = as_operand(self), as_operand(target)
     axis = 0 if self.ndim == 1 else 1

@@ -1,4 +1,4 @@
-"""The derivatives of the normalizations of neural networks, and their composites."""
+"""The derivatives of normalization layers, and functions composed of these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _moments(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
-    """Return the deviations from the mean divided by the standard deviation, and the divisor's inverse."""
+    """Return the normalized deviations from the mean, and the inverse of the standard deviation."""
     deviation = x - x.mean(axis=axes, keepdims=True)
     scale = 1 / np.sqrt((deviation * deviation).mean(axis=axes, keepdims=True) + eps)
     return deviation * scale, scale
@@ -37,7 +37,7 @@ def _projected(change: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
 
 
 def last_axes(normalized_shape: Any, ndim: int) -> tuple[int, ...]:
-    """Return the dimensions that `layer_norm` goes over."""
+    """Return the dimensions that `layer_norm` normalizes over."""
     count = len(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else 1
     return tuple(range(ndim - count, ndim))
 
@@ -55,14 +55,14 @@ def layer_norm_forward(x: Any, normalized_shape: Any, weight: Any = None, bias: 
 
 @formula_function
 def layer_norm_gradient(grad: Any, x: Any, normalized_shape: Any, weight: Any, eps: float) -> Any:
-    """Return the gradient with respect to the normalized values' input."""
+    """Return the gradient with respect to the input of the normalization."""
     change = grad if weight is None else grad * weight
     return _projected(change, x, last_axes(normalized_shape, x.ndim), eps)
 
 
 @formula_function
 def layer_normalized(x: Any, normalized_shape: Any, eps: float) -> Any:
-    """Return the normalized values, before weights and bias."""
+    """Return the normalized values before weights and bias are applied."""
     return _moments(x, last_axes(normalized_shape, x.ndim), eps)[0]
 
 
@@ -96,13 +96,13 @@ layer_norm = row(
 
 @formula_function
 def batch_axes(ndim: int) -> tuple[int, ...]:
-    """Return all dimensions except that of the channels."""
+    """Return all dimensions except the channel dimension."""
     return (0, *range(2, ndim))
 
 
 @formula_function
 def per_channel(a: Any, ndim: int) -> Any:
-    """Return a vector of a number for each channel, in a shape that can be broadcast."""
+    """Return a vector with one number per channel, in a shape that broadcasts."""
     return along_first(a, ndim - 1)
 
 
@@ -123,7 +123,7 @@ def batch_norm_training_forward(x: Any, weight: Any = None, bias: Any = None, ep
 
 @formula_function
 def batch_norm_gradient(grad: Any, grad_mean: Any, grad_var: Any, x: Any, weight: Any, eps: float) -> Any:
-    """Return the gradient with respect to the normalized values' input."""
+    """Return the gradient with respect to the input of the normalization."""
     axes = batch_axes(x.ndim)
     change = grad if weight is None else grad * per_channel(weight, x.ndim)
     result = _projected(change, x, axes, eps)
@@ -190,12 +190,12 @@ def batch_norm(
 
     Arguments:
         self: a tensor of shape (batch, channels, ...).
-        running_mean, running_var: the statistics that are used where not `training`, one number for each channel. When
-            training they are updated in place, the variance without bias.
+        running_mean, running_var: the statistics to use if not `training`, one number for each channel. During training
+            they are updated in place, with the unbiased variance.
         weight, bias: one number for each channel.
         training: whether to use the statistics of this batch.
         momentum: the weight of this batch in the running statistics.
-        eps: a constant added to the variance, for stability.
+        eps: a constant added to the variance for stability.
 
     Raises:
         ValueError: for a batch with one value per channel when training, or without running statistics when not.

@@ -1,4 +1,4 @@
-"""The derivatives of pooling: the maximum, or the mean, of windows that move over the last dimensions.
+"""The derivatives of pooling: the maximum or mean of windows that move over the last dimensions.
 
 The first of several maxima gets the gradient, as in PyTorch.
 """
@@ -33,11 +33,11 @@ def pooling_window(
 
 
 def flattened(a: Any, n: int) -> Any:
-    """Return the last `n` dimensions made one."""
+    """Flatten the last `n` dimensions into one."""
     return a.reshape(a.shape[: a.ndim - n] + (math.prod(a.shape[a.ndim - n :]),))
 
 
-# -- the greatest value ------------------------------------------------------------------------------------------------
+# -- maximum -----------------------------------------------------------------------------------------------------------
 
 
 def max_pool(n: int) -> Any:
@@ -65,14 +65,14 @@ def max_pool(n: int) -> Any:
 
 @formula_function
 def max_pool_gradient(grad: Any, indices: Any, shape: tuple[int, ...], n: int) -> Any:
-    """Return the gradient scattered to the chosen places."""
+    """Scatter the gradient to the selected positions."""
     length = math.prod(shape[len(shape) - n :])
     return call("_scatter_along_axis", flattened(grad, n), flattened(indices, n), -1, length).reshape(shape)
 
 
 @formula_function
 def pooled_tangent(tangent: Any, indices: Any, n: int) -> Any:
-    """Return the tangent at the places that were chosen."""
+    """Return the tangent at the selected positions."""
     return np.take_along_axis(flattened(tangent, n), flattened(indices, n), -1).reshape(indices.shape)
 
 
@@ -88,7 +88,7 @@ for _n in (1, 2):
         "index; of equal values the first one gets the gradient.",
     )
 
-# -- the mean ----------------------------------------------------------------------------------------------------------
+# -- mean --------------------------------------------------------------------------------------------------------------
 
 
 def window_sums_forward(a: Any, kernel: tuple[int, ...], window: Window) -> Any:
@@ -135,7 +135,7 @@ row(
 def pooling_shares(
     extents: tuple[int, ...], kernel: tuple[int, ...], window: Window, count_include_pad: bool, dtype: Any
 ) -> Any:
-    """Return the weight of the values of each window in its mean."""
+    """Return the weight of each value of a window in its mean."""
     if count_include_pad:
         return 1 / math.prod(kernel)
     return np.reciprocal(window_sums_forward(np.ones(extents, np.empty(0, dtype).real.dtype), kernel, window))
