@@ -1,4 +1,4 @@
-"""Adoption: functions and packages written for NumPy, run with viewgrad's objects in place of NumPy's."""
+"""Adoption: run functions and packages written for NumPy with viewgrad's objects in place of NumPy's."""
 
 from .api import adopt
 from .entry import AdoptedFunction, adopted_arguments, adopted_callable, adopting, original_callable

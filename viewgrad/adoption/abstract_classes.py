@@ -1,4 +1,4 @@
-"""Abstract container classes in adopted code: as in NumPy, scalars are not instances of them."""
+"""Abstract container classes in adopted code; as in NumPy, scalars are not instances of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OF_ARRAYS: Final = frozenset({"__iter__", "__len__", "__contains__"})
 
 
 class AbstractType(abc.ABCMeta):
-    """The type of the abstract classes of adopted code."""
+    """The metaclass of the abstract classes of adopted code."""
 
     original: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """Create a class; a class derived from an abstract class here is derived from Python's."""
+        """Create a class; a class derived from an abstract class here is derived from Python's abstract class."""
         if any(isinstance(base, AbstractType) for base in bases):
             own = tuple(base.original if isinstance(base, AbstractType) else base for base in bases)
             return types.new_class(name, own, options, lambda names: names.update(body))
@@ -74,5 +74,5 @@ def replaced_module(name: str) -> types.ModuleType:
 
 
 def has_attribute(value: Any, name: str, /) -> bool:
-    """Implement `hasattr` in adopted code, where a scalar is a number."""
+    """Implement `hasattr` in adopted code, where scalars are treated as numbers."""
     return hasattr(value, name) and not (name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value))

@@ -1,4 +1,4 @@
-"""The attributes of objects as they are stored, without properties and `__getattr__` of their classes."""
+"""Access to the stored attributes of objects, bypassing properties and `__getattr__` of their classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .counterparts import MISSING
 
 STATE: Final = "__viewgrad_state__"  # the slot of a view
 
-# The way in which objects of a class store their attributes; see `_layout`.
+# How objects of a class store their attributes; see `_layout`.
 _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
 
 
@@ -24,7 +24,7 @@ def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
 
 
 def real_dict(value: Any) -> dict[str, Any]:
-    """Return the dict of an object itself; the `__dict__` of a view has the attributes of the original."""
+    """Return the dict of an object itself; the `__dict__` of a view contains the attributes of the original."""
     descriptor = _layout(type(value))[0]
     return {} if descriptor is None else descriptor.__get__(value)
 
@@ -40,7 +40,7 @@ def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def own_attribute(value: Any, name: str) -> Any:
-    """Return an attribute of an object itself, not of its class; MISSING if there is none."""
+    """Return an attribute of an object itself, not of its class, or MISSING if there is none."""
     found = real_dict(value).get(name, MISSING)
     if found is MISSING and name in _slots(value):
         try:
@@ -60,7 +60,7 @@ def store(value: Any, name: str, new: Any) -> None:
 
 
 def discard(value: Any, name: str) -> None:
-    """Delete an attribute of an object if there is one."""
+    """Delete an attribute of an object if it exists."""
     slot = _slots(value).get(name)
     if slot is None:
         real_dict(value).pop(name, None)
@@ -69,7 +69,7 @@ def discard(value: Any, name: str) -> None:
 
 
 def has_slots(value: Any) -> bool:
-    """Return whether an object has attributes besides those in its dict."""
+    """Return whether an object has attributes in addition to those in its dict."""
     return bool(_slots(value))
 
 
@@ -78,9 +78,9 @@ def _slots(value: Any) -> dict[str, Any]:
 
 
 def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
-    """Return the descriptor of the dict of objects of a class, None if they have none, and those of their slots."""
+    """Return the descriptor of the instance dict of a class, or None, and the descriptors of its slots."""
     found = _LAYOUTS.get(kind)
-    if found is None or found[0] is not kind.__mro__:  # a class may be given other bases
+    if found is None or found[0] is not kind.__mro__:  # the bases of a class may be reassigned
         content = [item for base in kind.__mro__ for item in vars(base).items()]
         dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
         slots = {name: each for name, each in content if isinstance(each, types.MemberDescriptorType) and name != STATE}

@@ -1,10 +1,10 @@
-"""Python's built-in names in adopted code: `float` and `complex` keep gradients, `type` names the types of NumPy.
+"""Python's built-in names in adopted code: `float` and `complex` keep gradients, and `type` returns NumPy's types.
 
 `hasattr` and the abstract classes of containers are in `abstract_classes.py`.
 
-In a program for NumPy, `float(x)` of an array element is a conversion that changes nothing. In adopted code the element
-may be a tensor, so `float` is a class here that casts tensors differentiably. It is a subclass of `numpy.float64`, so
-that NumPy accepts it as a dtype. For anything but a tensor it returns what the built-in class returns.
+In a program written for NumPy, `float(x)` of an array element changes nothing. In adopted code the element may be a
+tensor, so `float` is a class here that casts tensors differentiably. It is a subclass of `numpy.float64`, so that NumPy
+accepts it as a dtype. For anything but a tensor it returns the same as the built-in class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import has_attribute
 from .counterparts import MISSING, namespace
 
-CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that holds the class to report
+CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that contains the class to report
 
 
 def carries_history(value: Any) -> bool:
@@ -35,7 +35,7 @@ def carries_history(value: Any) -> bool:
 
 
 def _as_number(value: Any, dtype: Any) -> Any:
-    """Return a tensor of one element as a scalar, which later writes to the tensor do not change."""
+    """Return a single-element tensor as a scalar, which is not affected by later writes to the tensor."""
     if value.size != 1:
         raise TypeError("only length-1 arrays can be converted to Python scalars")
     return value.astype(dtype).reshape(-1)[0]
@@ -45,13 +45,13 @@ PLAIN: Final = frozenset({bool, int, float, str, np.float64, np.int64})
 
 
 class NumberType(type):
-    """The type of the numeric classes of adopted code."""
+    """The metaclass of the numeric classes of adopted code."""
 
     python: Any
     numpy: Any
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
-        """Create a class; a class derived from `float` in adopted code is derived from Python's."""
+        """Create a class; a class derived from `float` in adopted code is derived from Python's `float`."""
         if any(isinstance(base, NumberType) for base in bases):
             return type(name, tuple(base.python if isinstance(base, NumberType) else base for base in bases), body)
         return super().__new__(meta, name, bases, body)
@@ -59,7 +59,7 @@ class NumberType(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if any(map(carries_history, args)):
             return cls._cast(*args)
-        if len(args) == 1:  # Python refuses a tensor that a method of the user's returns
+        if len(args) == 1:  # Python rejects a tensor returned by a user's method
             method = getattr(type(args[0]), f"__{cls.python.__name__}__", None)
             if type(method) is types.FunctionType and carries_history(found := method(args[0])):
                 return cls._cast(found)
@@ -79,7 +79,7 @@ class NumberType(type):
         return other is cls or issubclass(other, cls.python)
 
     def __eq__(cls, other: object) -> bool:
-        """Return whether a class is this one, Python's or NumPy's, for `type(x) == np.float64`, too."""
+        """Return whether a class is this one, Python's or NumPy's, so that `type(x) == np.float64` holds too."""
         return other in (cls.python, cls.numpy) or other is cls or getattr(other, "numpy", None) is cls.numpy
 
     def __hash__(cls) -> int:
@@ -90,7 +90,7 @@ class NumberType(type):
 
 
 class FloatType(NumberType):
-    """The type of adopted code's `float`, which loops call often."""
+    """The metaclass of adopted code's `float`, which is called often in loops."""
 
     __instancecheck__: Any = float.__instancecheck__  # without a function written in Python
 
@@ -115,15 +115,15 @@ for _kind in (NumberType, FloatType):
     copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
-# Types that adopted code's `type` returns as they are.
+# Types that `type` in adopted code returns unchanged.
 SAME: Final = frozenset({int, bool, str, bytes, list, tuple, dict, set, type(None), types.FunctionType, type})
 
 
 class TypeMeta(type):
-    """The type of adopted code's `type`."""
+    """The metaclass of adopted code's `type`."""
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """Create a metaclass derived from Python's."""
+        """Create a metaclass derived from Python's `type`."""
         if any(isinstance(base, TypeMeta) for base in bases):
             own = tuple(type if isinstance(base, TypeMeta) else base for base in bases)
             return type.__new__(type, name, own, body, **options)
@@ -153,7 +153,7 @@ class TypeMeta(type):
 
 
 class Type(type, metaclass=TypeMeta):
-    """`type` in adopted code: returns NumPy's type for a tensor, and the class named `float` there for a float."""
+    """`type` in adopted code, which returns NumPy's type for a tensor, and the adopted `float` class for a float."""
 
 
 # The replacements of built-in classes.
@@ -165,7 +165,7 @@ def _type_of(value: Any) -> Any:
     if kind is float:
         return NUMBERS["float"]
     if issubclass(kind, Tensor):
-        if not is_scalar(value):  # whose array may be one of a number that is traced
+        if not is_scalar(value):  # whose array may be that of a traced number
             return namespace("numpy").ndarray
         name = value.dtype.type.__name__
         return NUMBERS["float"] if name == "float64" else getattr(namespace("numpy"), name)
@@ -177,12 +177,12 @@ def _type_of(value: Any) -> Any:
 def adopting_import(
     plain: Callable[..., Any], original: dict[str, Any], adopted: Callable[[Any], Any]
 ) -> Callable[..., Any]:
-    """Return the `__import__` of adopted code: `import numpy` inside a function imports `viewgrad.numpy`.
+    """Return the `__import__` of adopted code, for which `import numpy` inside a function imports `viewgrad.numpy`.
 
     Arguments:
         plain: the `__import__` that the module would use.
         original: the globals of the module, for relative imports.
-        adopted: returns the adopted version of a module.
+        adopted: a function that returns the adopted version of a module.
     """
 
     def __import__(
@@ -194,7 +194,7 @@ def adopting_import(
 
 
 def original_builtin(value: Any) -> Any:
-    """Return the built-in class that a class of adopted code replaces; None for anything else."""
+    """Return the built-in class that a class of adopted code replaces, or None."""
     if isinstance(value, NumberType):
         return value.python
     if value is has_attribute:

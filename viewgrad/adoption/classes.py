@@ -1,12 +1,12 @@
-"""Classes whose methods are adopted.
+"""Adopted classes: subclasses of users' classes with adopted methods.
 
 For a class `Model` there is a subclass with the same name. Its methods are those of `Model` with adopted globals;
-everything else is inherited, so that class attributes are shared. If `Model` calls `super()`, an adopted base follows
-in the method resolution order:
+everything else is inherited, so class attributes are shared. If `Model` calls `super()`, an adopted base follows in the
+method resolution order:
 
     adopted Model -> Model -> adopted Base -> Base -> object
 
-Objects that adopted code makes are of the adopted class. An object that was made outside is seen through a *view*, an
+Objects created by adopted code are of the adopted class. An object created outside is accessed through a *view*, an
 object of a subclass of the adopted class; see `object_views.py`.
 """
 
@@ -27,9 +27,10 @@ from .counterparts import MISSING
 from .locations import VIEWGRAD, place_of
 
 ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class that refers to the user's class
-VIEWS: Final = "__viewgrad_views__"  # the attribute of an adopted class that is the class of the views of its objects
+# the attribute of an adopted class that refers to the class of the views of its objects
+VIEWS: Final = "__viewgrad_views__"
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
-COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values that the user's class had
+COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values of the user's class
 UNCOMPARED: Final = ((), ())
 LISTS: Final = "__viewgrad_lists__"  # the attribute of an adopted class with the lists and dicts of the user's class
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
@@ -40,7 +41,9 @@ FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
 
 
 def can_be_adopted(cls: type) -> bool:
-    """Return whether a class can have adopted methods: it is written in Python, on `object` or a built-in container."""
+    """Return whether a class can have adopted methods: it is written in Python and derives from `object` or a built-in
+    container.
+    """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
     return all(
@@ -50,14 +53,14 @@ def can_be_adopted(cls: type) -> bool:
 
 
 def holds_contents(cls: type) -> bool:
-    """Return whether objects of a class have contents besides their attributes, which a view cannot expose."""
+    """Return whether objects of a class have contents other than attributes, which a view cannot expose."""
     return issubclass(cls, CONTAINERS)
 
 
 def can_be_made(cls: type) -> bool:
     """Return whether objects of a class can be created without calling its own `__new__`, as views are.
 
-    They cannot if a base is implemented in C, like that of `random.Random`, or if the class is abstract.
+    This is not possible if a base is implemented in C, like that of `random.Random`, or if the class is abstract.
     """
     if cls.__flags__ & ABSTRACT:
         return True
@@ -92,11 +95,11 @@ class AdoptedType(type):
             the user's         class C(Mixin, B)   C, Mixin, B, object
             the adopted one    of C                adopted C, Mixin, adopted B, object, C, B
 
-        So `super()` in a method of the adopted C finds Mixin, and not C. The originals come last, for what only they
-        have, such as slots. `InitSubclassGuard` follows the class itself.
+        `super()` in a method of the adopted C therefore finds Mixin rather than C. The originals come last, for
+        attributes that only they have, such as slots. `InitSubclassGuard` follows the class itself.
         """
         original = vars(cls).get(ORIGINAL)
-        if original is None:  # a view, or a class that adopted code defines
+        if original is None:  # a view, or a class defined by adopted code
             return super().mro()
         adopted = {vars(base)[ORIGINAL]: base for base in cls.__bases__ if ORIGINAL in vars(base)}
         order = [adopted.get(each, each) for each in original.__mro__[1:]]
@@ -112,7 +115,7 @@ class AdoptedType(type):
         if original is None:
             return super().__subclasscheck__(other)
         question = cls, other
-        if question in _ASKED.questions:  # an abstract class consults its subclasses, and this is one
+        if question in _ASKED.questions:  # an abstract class consults its subclasses, of which this is one
             return False
         _ASKED.questions.add(question)
         try:
@@ -138,12 +141,12 @@ class AdoptedType(type):
 
 
 class InitSubclassGuard:
-    """The class behind each adopted class, which keeps `__init_subclass__` of the user's classes from running."""
+    """The class behind each adopted class, which prevents `__init_subclass__` of the user's classes from running."""
 
     __slots__ = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        if ORIGINAL not in vars(cls) and CLASS_OF_VIEW not in vars(cls):  # a class that adopted code defines
+        if ORIGINAL not in vars(cls) and CLASS_OF_VIEW not in vars(cls):  # a class defined by adopted code
             super().__init_subclass__(**options)
 
 
@@ -155,13 +158,13 @@ def _metaclass(kind: type) -> Any:
 def adopted_class(
     cls: type, bases: tuple[type, ...], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
 ) -> type:
-    """Return the subclass of a class that has adopted methods; they are filled in by `refresh_class`.
+    """Return the subclass of a class that has adopted methods, which `refresh_class` fills in.
 
     Arguments:
         cls: the user's class.
-        bases: the adopted classes of those that it is derived from, in their order.
-        adopted: returns the adopted version of a value.
-        unadopted: returns the user's own object for an adopted version.
+        bases: the adopted versions of its bases, in order.
+        adopted: a function that returns the adopted version of a value.
+        unadopted: a function that returns the user's own object for an adopted version.
     """
     body: dict[str, Any] = {
         ORIGINAL: cls,

@@ -1,4 +1,4 @@
-"""Code objects: which global names they mention and assign."""
+"""Analysis of code objects: the global names that they use and assign."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .counterparts import MISSING, is_replaced_module
 ASSIGNING: Final = frozenset({dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]})
 # Types of values that cannot change without being rebound.
 FIXED: Final = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ufunc, types.BuiltinFunctionType)
-UNSTEADY: Final = frozenset({"random", "open", "input", "time", "environ"})  # their results vary
-BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars"})  # they access globals by name
+UNSTEADY: Final = frozenset({"random", "open", "input", "time", "environ"})  # functions whose results vary
+BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars"})  # functions that access globals by name
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -26,12 +26,12 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def mentioned_names(code: types.CodeType) -> set[str]:
-    """Return the global and attribute names that a function and functions nested in it use."""
+    """Return the global and attribute names used by a function and the functions nested in it."""
     return {name for each in _codes(code) for name in each.co_names}
 
 
 def assigned_names(code: types.CodeType) -> set[str]:
-    """Return the globals that a function and those nested in it assign or delete."""
+    """Return the globals that a function and the functions nested in it assign or delete."""
     return {
         instruction.argval
         for each in _codes(code)
@@ -47,13 +47,13 @@ def looks_up_by_name(code: types.CodeType) -> bool:
 
 
 def captured(function: types.FunctionType) -> list[tuple[dict[str, Any], str, Any]] | None:
-    """Return the globals that a function and those that it calls depend on: their dict, name and value.
+    """Return the globals that a function and the functions it calls depend on: their dict, name and value.
 
     Arguments:
         function: the function.
 
     Returns:
-        The list; None if the function depends on something that can change without being rebound, such as an array.
+        The list, or None if the function depends on something that can change without being rebound, such as an array.
     """
     found: list[tuple[dict[str, Any], str, Any]] = []
     functions, seen = [function], set()

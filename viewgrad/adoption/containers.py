@@ -1,7 +1,7 @@
-"""Lists, dicts and namespaces of functions, models, arrays and modules as adopted code sees them.
+"""Lists, dicts and namespaces of functions, models, arrays and modules as accessed by adopted code.
 
-`METHODS["euler"](x)`, `for layer in self.layers` and `parameters.matrix.copy()` must find adopted versions. The
-container of adopted code holds these, is read at full speed, and applies each change to the user's own one too.
+`METHODS["euler"](x)`, `for layer in self.layers` and `parameters.matrix.copy()` must return adopted versions. The
+container of adopted code stores these, is read at full speed, and applies each change to the user's own container too.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 
 class AdoptedList(list[Any]):
-    """A list with adopted items; writes reach the original.
+    """A list with adopted items, which applies writes to the original too.
 
     Arguments:
         original: the user's list.
-        adopted: returns the adopted version of an item.
-        unadopted: returns the user's own object for an adopted version.
+        adopted: a function that returns the adopted version of an item.
+        unadopted: a function that returns the user's own object for an adopted version.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class AdoptedList(list[Any]):
     def forget_values(self, handed: set[int]) -> None:
         """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
         if not handed.isdisjoint(map(id, self)):
-            self._seen = [self]  # which the original never is, not even if it has been cleared
+            self._seen = [self]  # a value that the original never equals, even if it was cleared
 
     def write_original(self) -> None:
         """Copy the contents of this list into the original."""
@@ -69,12 +69,12 @@ class AdoptedList(list[Any]):
 
 
 class AdoptedDict(dict[Any, Any]):
-    """A dict with adopted values; writes reach the original.
+    """A dict with adopted values, which applies writes to the original too.
 
     Arguments:
         original: the user's dict.
-        adopted: returns the adopted version of a value.
-        unadopted: returns the user's own object for an adopted version.
+        adopted: a function that returns the adopted version of a value.
+        unadopted: a function that returns the user's own object for an adopted version.
     """
 
     def __init__(
@@ -116,12 +116,12 @@ class AdoptedDict(dict[Any, Any]):
 
 
 class AdoptedNamespace(types.SimpleNamespace):
-    """A namespace with adopted values; assignments reach the original.
+    """A namespace with adopted values, which applies assignments to the original too.
 
     Arguments:
         original: the user's namespace.
-        adopted: returns the adopted version of a value.
-        unadopted: returns the user's own object for an adopted version.
+        adopted: a function that returns the adopted version of a value.
+        unadopted: a function that returns the user's own object for an adopted version.
     """
 
     __slots__ = ("__weakref__", "_adopted", "_seen", "_unadopted", "original")
@@ -150,7 +150,7 @@ class AdoptedNamespace(types.SimpleNamespace):
         """Mark the values that have one of the given addresses as outdated; see `refresh`."""
         for name, value in vars(self).items():
             if id(value) in handed:
-                self._seen[name] = self  # which is no value of the original
+                self._seen[name] = self  # not a value of the original
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -177,7 +177,7 @@ def contents_of(container: Any) -> Iterable[Any]:
 
 
 def _writing(kind: type, name: str) -> Callable[..., Any]:
-    """Return a method that changes the adopted container, and then the original likewise."""
+    """Return a method that changes the adopted container and then the original."""
     method = getattr(kind, name)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,8 +1,8 @@
-"""The objects of `viewgrad.numpy`, `viewgrad.scipy` and `viewgrad.math` for those of NumPy, SciPy and `math`.
+"""The counterparts in `viewgrad.numpy`, `viewgrad.scipy` and `viewgrad.math` of the objects of NumPy, SciPy and `math`.
 
-They are found by identity: `xp = numpy`, `from numpy import zeros as z` and `helpers.np` all name the same objects. The
-namespaces are imported when an object of the original module is first looked up, since SciPy alone takes half a second.
-A few functions and classes of Python's library have counterparts, too; see STANDARD.
+They are looked up by identity: `xp = numpy`, `from numpy import zeros as z` and `helpers.np` all refer to the same
+objects. The namespaces are imported when an object of the original module is first looked up, since SciPy alone takes
+half a second. A few functions and classes of Python's library have counterparts too; see STANDARD.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 MISSING: Final = object()
 ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root>
-STANDARD: Final = {  # modules of Python with counterparts, and the modules that define these
+STANDARD: Final = {  # Python modules with counterparts, and the modules that define these
     "statistics": "python_functions",
     "cmath": "python_functions",
     "collections.abc": "abstract_classes",
@@ -34,16 +34,16 @@ CONSTANTS: Final = (type(None), bool, int, float, complex, str, bytes, tuple, ty
 
 
 class Namespaces:
-    """The objects of original modules with their counterparts."""
+    """The counterparts of the objects of original modules."""
 
     def __init__(self) -> None:
         self._lock: Final = threading.RLock()
-        self._loaded: Final[dict[str, int]] = {}  # by root, the number of its modules that were imported then
+        self._loaded: Final[dict[str, int]] = {}  # by root, the number of its modules at the last import
         self._found: Final[dict[int, tuple[Any, Any]]] = {}
         self._originals: Final[dict[int, tuple[Any, Any]]] = {}
 
     def counterpart(self, value: Any) -> Any:
-        """Return the counterpart of an object; MISSING if it has none."""
+        """Return the counterpart of an object, or MISSING if it has none."""
         self._load("math")
         self._load("numpy")
         if isinstance(value, types.ModuleType) and type(value) is not types.ModuleType:
@@ -57,7 +57,7 @@ class Namespaces:
         return MISSING if found is None or found[0] is not value else found[1]
 
     def original(self, value: Any) -> Any:
-        """Return the original of a counterpart; MISSING for other objects."""
+        """Return the original of a counterpart, or MISSING for other objects."""
         found = self._originals.get(id(value))
         return MISSING if found is None or found[0] is not value else found[1]
 
@@ -83,7 +83,7 @@ class Namespaces:
 
     def _pair(self, original: types.ModuleType, counterpart: types.ModuleType) -> None:
         self._note(original, counterpart)
-        found = vars(original)  # lazily imported attributes are paired as modules
+        found = vars(original)  # lazily imported attributes are paired like modules
         for name, value in vars(counterpart).items():
             if not name.startswith("_") and name in found:
                 self._note(found[name], value)
@@ -96,7 +96,7 @@ class Namespaces:
 
 
 def _imported(module: types.ModuleType) -> types.ModuleType:
-    """Return the module that a proxy for a lazy import stands for, if that has a counterpart."""
+    """Return the module behind a proxy for a lazy import, if the module has a counterpart."""
     name = object.__getattribute__(module, "__dict__").get("__name__")
     if type(name) is not str or not is_replaced_module(name):
         return module

@@ -19,8 +19,8 @@ from .registry import PLAIN, AdoptionRegistry, is_adopted, original_of, registry
 class AdoptedFunction:
     """A user's function with viewgrad's objects in place of NumPy's; see `viewgrad.adopt`.
 
-    It looks like the function: its code, defaults, signature, source and documentation. It equals any other adopted
-    version of the same function.
+    It has the same code, defaults, signature, source and documentation as the function. It is equal to any other
+    adopted version of the same function.
 
     Arguments:
         original: the user's function.
@@ -45,7 +45,7 @@ class AdoptedFunction:
         depth = _CALLS.depth
         if not depth:
             self._registry.forget_results()
-        further: Sequence[AdoptedGlobals] = ()  # further globals used by functions and objects among the arguments
+        further: Sequence[AdoptedGlobals] = ()  # additional globals used by functions and objects among the arguments
         try:
             try:
                 _CALLS.depth = depth + 1
@@ -57,7 +57,7 @@ class AdoptedFunction:
                 _CALLS.depth = depth
                 self.flush(further)
         except BaseException:
-            _CALLS.depth = depth  # an interruption may have kept the line above from running
+            _CALLS.depth = depth  # an interruption may have prevented the line above from running
             if not depth:
                 self._registry.hand_over(self._reachable)
             raise
@@ -79,7 +79,7 @@ class AdoptedFunction:
         return args, kwargs, further
 
     def refresh(self) -> None:
-        """Take over changes made outside since the last call."""
+        """Apply changes made outside since the last call."""
         self.flush()
         if self._version != self._registry.version:
             self._version = self._registry.version
@@ -93,7 +93,7 @@ class AdoptedFunction:
 
     def _is_outdated(self) -> bool:
         original = self.__wrapped__
-        if type(original) is types.FunctionType:  # the same function as long as it has the same code
+        if type(original) is types.FunctionType:  # equal functions as long as the code is the same
             return getattr(self.function, "__code__", None) is not original.__code__
         return bool(self._registry.adopted(original) != self.function)
 
@@ -101,7 +101,7 @@ class AdoptedFunction:
         """Copy assignments to globals and attributes to the user's modules and objects.
 
         Arguments:
-            further: globals besides those that the function itself uses.
+            further: globals in addition to those that the function itself uses.
         """
         for state in self._reachable:
             state.flush()
@@ -144,7 +144,7 @@ def _are_plain(args: Collection[Any]) -> bool:
 
 
 class _Calls(threading.local):
-    """The calls of adopted functions from outside that have begun."""
+    """The calls of adopted functions from outside that are in progress."""
 
     depth = 0
 
@@ -199,7 +199,7 @@ FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 
 
 def adopted_arguments(value: Any) -> Any:
-    """Return an argument with the adopted versions of the functions in it, also in lists, tuples and dicts.
+    """Return an argument with the functions in it adopted, also in lists, tuples and dicts.
 
     Arguments:
         value: an argument of a function that calls the user's functions.
@@ -233,12 +233,12 @@ def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def original_callable(f: Any) -> Any:
-    """Return the user's own callable for an adopted one; anything else unchanged."""
+    """Return the user's own callable for an adopted one; return other objects unchanged."""
     return f.__wrapped__ if isinstance(f, AdoptedFunction) else original_of(f)
 
 
 def _globals_of(f: Any) -> dict[str, Any] | None:
-    """Return the globals of the function that a callable runs; None if it is not written in Python."""
+    """Return the globals of the function that a callable runs, or None if it is not written in Python."""
     for _ in range(100):  # decorators around decorators
         inner = _inside(f)
         if inner is None:
@@ -251,7 +251,7 @@ def _globals_of(f: Any) -> dict[str, Any] | None:
 
 
 def _inside(f: Any) -> Any:
-    """Return the callable that another one wraps; None if there is none."""
+    """Return the callable that another one wraps, or None."""
     if isinstance(f, functools.partial):
         return f.func
     if isinstance(f, types.MethodType):

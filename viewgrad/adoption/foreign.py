@@ -1,7 +1,7 @@
-"""Objects of NumPy, SciPy and Numba made outside of adopted code, and their replacements in it.
+"""Objects of NumPy, SciPy and Numba created outside adopted code, and their replacements in adopted code.
 
 A random generator shares its state with the original. A vectorized or compiled function is replaced by the adopted
-Python function that it was made from. Objects of SciPy are replaced by others of the same content, which is compared
+Python function from which it was created. SciPy objects are replaced by others with the same content, which is compared
 with the original's when a call from outside begins.
 """
 
@@ -57,7 +57,7 @@ CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
 }
 
 
-# By the names of attributes, the state of objects that may change after they were converted.
+# The names of attributes that form the state of objects, which may change after conversion.
 _STATES: Final[dict[str, str]] = {
     "numpy": "pyfunc otypes excluded cache signature coeffs variable",
     "scipy.interpolate": "c x t k extrapolate axis y _kind bounds_error fill_value values method _eval_args ext xi yi "
@@ -68,12 +68,12 @@ _STATES: Final[dict[str, str]] = {
 
 
 class Conversion:
-    """A replacement of a library's object, with the state of the object that it was made from.
+    """A replacement of a library's object, with the state of the object from which it was created.
 
     Arguments:
         original: the library's object.
-        made: its replacement, which is kept only as long as someone else uses it.
-        gone: called when the replacement is deleted.
+        made: its replacement, stored as a weak reference.
+        gone: a function called when the replacement is deleted.
     """
 
     __slots__ = ("made", "original", "state")
@@ -84,7 +84,7 @@ class Conversion:
         self.state: list[Any] = _state_of(original)
 
     def refresh(self, adopted: Adopt) -> None:
-        """Take over the changes of the original since the last call."""
+        """Apply changes of the original since the last call."""
         made = self.made()
         now = [getattr(self.original, name, None) for name in _names_of(self.original)]
         if made is None or (len(now) == len(self.state) and all(map(_is_same, self.state, now))):
@@ -97,7 +97,7 @@ class Conversion:
 
 
 def may_change(value: Any) -> bool:
-    """Return whether an object is one whose replacement does not share its state."""
+    """Return whether the replacement of an object does not share its state."""
     return bool(_names_of(value))
 
 
@@ -131,9 +131,9 @@ def _is_same(kept: Any, part: Any) -> bool:
 
 
 def single_dispatch(value: Any, adopted: Adopt) -> Any:
-    """Return a generic function with adopted implementations; tensors dispatch to the one for arrays.
+    """Return a generic function with adopted implementations; tensors dispatch to the implementation for arrays.
 
-    Scalars report NumPy's number types as their class, so that `functools` finds the implementation for these.
+    Scalars report NumPy's number types as their class, so `functools` finds the implementation for these.
     """
     made = functools.singledispatch(adopted(value.registry[object]))
     seen: dict[Any, Any] = {object: value.registry[object]}
@@ -162,7 +162,7 @@ def single_dispatch(value: Any, adopted: Adopt) -> Any:
 
 
 def is_single_dispatch(function: types.FunctionType) -> bool:
-    """Return whether a function was made by `functools.singledispatch`."""
+    """Return whether a function was created by `functools.singledispatch`."""
     return function.__code__ is DISPATCHING
 
 
@@ -170,11 +170,11 @@ DISPATCHING: Final = functools.singledispatch(lambda value: None).__code__  # ty
 
 
 def converted(value: Any, adopted: Adopt) -> Any:
-    """Return the replacement of a library's object; MISSING if it stays.
+    """Return the replacement of a library's object, or MISSING if it is not replaced.
 
     Arguments:
         value: the object.
-        adopted: returns the adopted version of a function.
+        adopted: a function that returns the adopted version of a function.
     """
     converter = CONVERTERS.get(type(value))
     if converter is not None:

@@ -5,8 +5,8 @@
     helper  -> <function>     <==>    helper  -> the same code with these globals
     scale   -> 2.0                    scale   -> 2.0
 
-Both are plain dicts, so that adopted code looks names up at full speed. When a call from outside begins, `refresh`
-takes over changes of the module; when it ends, `flush` copies assignments of adopted code (`global scale`) back.
+Both are plain dicts, so adopted code looks up names at full speed. When a call from outside begins, `refresh` applies
+changes of the module; when it ends, `flush` copies assignments of adopted code (`global scale`) back.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .builtin_names import BUILTINS, adopting_import
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
 from .counterparts import MISSING
 
-OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # globals that adopted functions have in addition
-# Names that a module needs besides those that its functions mention: for imports and `inspect`.
+OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # additional globals of adopted functions
+# Names that a module needs in addition to those used by its functions, for imports and `inspect`.
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
@@ -57,15 +57,16 @@ class _Compared(NamedTuple):
 
 
 class AdoptedGlobals:
-    """The globals of adopted functions of one module.
+    """The globals of the adopted functions of one module.
 
     Arguments:
         original: the globals of the module.
         names: the dict for adopted functions.
-        adopted: returns the adopted version of a value.
-        unadopted: returns the user's own object for an adopted version.
-        lock: held while names are bound; the one that `adopted` takes, so that threads do not wait for each other.
-        renew: takes over the code and the defaults of a function, which may be set at any time.
+        adopted: a function that returns the adopted version of a value.
+        unadopted: a function that returns the user's own object for an adopted version.
+        lock: the lock held while names are bound; also acquired by `adopted`, to avoid deadlocks.
+        renew: a function that updates the code and defaults of an adopted function, which may be reassigned at any
+            time.
     """
 
     def __init__(
@@ -84,24 +85,24 @@ class AdoptedGlobals:
         self._unadopted: Final = unadopted
         self._seen: Final[dict[str, Any]] = {}  # the values in the module, by name
         self._bound: Final[dict[str, Any]] = {}  # their replacements
-        self._absent: Final[set[str]] = set()  # mentioned but not defined: built-in names and attributes
-        self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are mentioned
+        self._absent: Final[set[str]] = set()  # used but not defined: built-in names and attributes
+        self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are used
         self._assigned: set[str] = set()
         self._follows_all = False
         self._lock: Final = lock
         self._renew: Final = renew
         self._compared = _Compared((), (), frozenset(), (), (), (), ())
-        self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that have nothing to adopt in them
+        self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that contain nothing to adopt
 
     def prepare(self) -> None:
-        """Fill in the names that every module needs."""
+        """Bind the names that every module needs."""
         self.names.clear()
         self.names["__builtins__"] = self._builtins()
         self.names["__getattr__"] = self._further
         self.require(ALWAYS)
 
     def include(self, code: types.CodeType) -> None:
-        """Bind the names that a function mentions, and follow those that it assigns."""
+        """Bind the names that a function uses, and track those that it assigns."""
         with self._lock:
             self._assigned |= assigned_names(code)
             self.require(mentioned_names(code))
@@ -119,14 +120,14 @@ class AdoptedGlobals:
             self._note_compared()
 
     def find(self, name: str) -> Any:
-        """Return the adopted version of a global; MISSING if the module has no such global."""
+        """Return the adopted version of a global, or MISSING if the module has no such global."""
         self.require((name,))
         return self.names.get(name, MISSING)
 
     def _further(self, name: str) -> Any:
-        """Return an attribute of the module that no adopted function has mentioned so far.
+        """Return an attribute of the module that no adopted function has used so far.
 
-        It is the module's `__getattr__`: a class with a method of that name would make all attributes slow.
+        It is the module's `__getattr__`, since a class with a method of that name would slow down all attributes.
         """
         found = self.find(name)
         if found is not MISSING:
@@ -137,7 +138,7 @@ class AdoptedGlobals:
         return self._adopted(users)(name)
 
     def refresh(self) -> None:
-        """Take over changes of the module since the last call."""
+        """Apply changes of the module since the last call."""
         keys, values, absent, functions, found, own, parts = self._compared
         if not all(map(is_as_it_was, own, parts)):
             with self._lock:
@@ -218,7 +219,7 @@ class AdoptedGlobals:
             raise
 
     def _refresh_builtins(self) -> None:
-        """Take over built-in functions that were replaced, as the compiler does while it traces."""
+        """Apply replacements of built-in functions, such as those made by the compiler while it traces."""
         with self._lock:
             for name in self._builtins_seen:
                 found = vars(builtins).get(name, MISSING)
@@ -245,7 +246,7 @@ class AdoptedGlobals:
 
 
 class AdoptedModule(types.ModuleType):
-    """A user's module as adopted code sees it; its attributes are the globals of adopted functions."""
+    """A user's module as accessed by adopted code, whose attributes are the globals of adopted functions."""
 
     __slots__ = ("_state",)
     _state: AdoptedGlobals
@@ -273,5 +274,5 @@ class AdoptedModule(types.ModuleType):
         return f"<adopted module {self.__name__!r}>"
 
 
-# The dict of a module itself: the globals of adopted functions, of an adopted one.
+# Return the dict of a module itself, which for an adopted module contains the globals of adopted functions.
 own_globals: Final[Callable[[types.ModuleType], dict[str, Any]]] = vars(types.ModuleType)["__dict__"].__get__

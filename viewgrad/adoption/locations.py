@@ -1,8 +1,8 @@
-"""The location of modules, which determines whether their functions are adopted together with their callers.
+"""The locations of modules, which determine whether their functions are adopted together with their callers.
 
 Functions are adopted from the package that the function belongs to, and from modules that are not installed: scripts,
-notebooks, projects under development. Python's standard library and other installed packages are left unchanged;
-`viewgrad.adopt("package")` adopts one of them. The location of files decides, not names.
+notebooks, and projects under development. Python's standard library and other installed packages are left unchanged;
+`viewgrad.adopt("package")` adopts one of them. The decision depends on the location of files, not on names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_installed(file: str) -> bool:
 
 
 def place_of(names: Mapping[str, Any]) -> str:
-    """Return the file of the module with the given globals; "" for code without a file, as in a notebook.
+    """Return the file of the module with the given globals, or "" for code without a file, as in a notebook.
 
     Arguments:
         names: the globals of the module.
@@ -53,7 +53,8 @@ def place_of(names: Mapping[str, Any]) -> str:
 
 
 def root_of(names: Mapping[str, Any]) -> str:
-    """Return the path prefix of the installed package that a module belongs to; "" for a module that is not installed.
+    """Return the path prefix of the installed package that a module belongs to, or "" for a module that is not
+    installed.
 
     Arguments:
         names: the globals of the module.

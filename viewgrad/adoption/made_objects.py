@@ -1,4 +1,4 @@
-"""Objects that adopted code has made, as the user's program gets them: of the user's own classes."""
+"""Conversion of objects created by adopted code to the user's own classes when they are returned."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
     """Give objects of adopted classes the user's classes, also in attributes, lists, tuples and dicts.
 
     Arguments:
-        value: what the user's program gets.
-        original_of: returns the user's own object for an adopted version.
-        plain: types of values that are neither adopted nor hold such.
-        handed: receives the addresses of the objects whose classes change, and of containers that hold or held
-            an adopted version.
+        value: the value to return to the user's program.
+        original_of: a function that returns the user's own object for an adopted version.
+        plain: types of values that are neither adopted nor contain adopted values.
+        handed: a set that receives the addresses of the objects whose classes change, and of containers that contain or
+            contained an adopted version.
 
     Returns:
-        The value, or what takes its place.
+        The value or its replacement.
     """
     kind = type(value)
     if kind in plain:

@@ -1,7 +1,7 @@
-"""Objects made outside, as adopted code sees them: views with adopted methods.
+"""Views with adopted methods, through which adopted code accesses objects created outside.
 
-A view fetches attributes from the user's object, and what adopted code assigns to them is passed to the object when the
-call ends.
+A view fetches attributes from the user's object, and values that adopted code assigns to them are copied to the object
+when the call ends.
 
 Attributes without a dict: up to version 3.12, CPython stores the attributes of an object in the object itself until its
 `__dict__` is accessed or its class changes. From then on, attribute access takes twice as long. A view of an object
@@ -24,16 +24,17 @@ from .builtin_names import CLASS_OF_VIEW
 from .classes import ORIGINAL
 from .counterparts import MISSING
 
-FETCHED: Final = "__viewgrad_fetched__"  # the attribute of a class of views that is their class without `__getattr__`
-FETCHING: Final = "__viewgrad_fetching__"  # the attribute of such a class that is the class with `__getattr__`
+# the attribute of a class of views that refers to its variant without `__getattr__`
+FETCHED: Final = "__viewgrad_fetched__"
+FETCHING: Final = "__viewgrad_fetching__"  # the attribute of such a variant that refers to the class with `__getattr__`
 _CLASS: Final[Any] = vars(object)["__class__"]
 CONTAINERS: Final = (tuple, list, dict)
-MOST_ATTRIBUTES: Final = 30  # that CPython stores without a dict
-MOST_ITEMS: Final = 100  # of lists and dicts that are fetched although they are not read
+MOST_ATTRIBUTES: Final = 30  # the maximum number that CPython stores without a dict
+MOST_ITEMS: Final = 100  # the maximum length of lists and dicts that are fetched although they are not read
 
 
 class ViewState:
-    """The source of a view, and the attributes that it has fetched.
+    """The source of a view, and the attributes that have been fetched.
 
     If an attribute is in `seen` but not in `bound`, an interruption occurred while it was fetched or discarded, and the
     view's value of it is invalid.
@@ -49,8 +50,8 @@ class ViewState:
         self.kind = type(original)
         self.seen: dict[str, Any] = {}  # attributes of the original
         self.bound: dict[str, Any] = {}  # their adopted versions in the view
-        self.besides = 0  # the number of referents of the view that are no attributes
-        # The addresses of the referents if the view has no dict; see the docstring of this module.
+        self.besides = 0  # the number of referents of the view that are not attributes
+        # The addresses of the referents if the view has no dict; see the module docstring.
         self.referents: tuple[int, ...] | None = None
 
 
@@ -68,7 +69,7 @@ def view_of(original: Any, view_class: type) -> Any:
 
 
 def fetched_view_of(original: Any, view_class: type) -> Any:
-    """Return a view of an object that lacks its attributes until `fetch_at_once`; None if they need a dict.
+    """Return a view of an object whose attributes are set later by `fetch_at_once`; None if they need a dict.
 
     Arguments:
         original: the user's object.
@@ -83,7 +84,7 @@ def fetched_view_of(original: Any, view_class: type) -> Any:
 
 
 def fetch_at_once(view: Any) -> None:
-    """Fetch all attributes of the original into a view of `fetched_view_of`."""
+    """Fetch all attributes of the original into a view created by `fetched_view_of`."""
     state = _state(view)
     state.besides = len(gc.get_referents(view))
     try:
@@ -96,7 +97,7 @@ def fetch_at_once(view: Any) -> None:
 
 
 def _can_be_fetched(original: Any, fetched: type) -> bool:
-    """Return whether the attributes of an object can be stored without a dict, and are fetched before they are read."""
+    """Return whether the attributes of an object can be stored without a dict and fetched before they are read."""
     own = real_dict(original)
     return (
         len(own) <= MOST_ATTRIBUTES
@@ -113,7 +114,7 @@ def _is_data_descriptor(kind: type, name: str) -> bool:
 
 
 def _fetch_in_place(view: Any, name: str, value: Any) -> None:
-    """Take over an attribute of the original in a view without a dict."""
+    """Copy an attribute of the original to a view without a dict."""
     state = _state(view)
     state.bound.pop(name, None)
     state.seen[name] = value
@@ -129,7 +130,7 @@ def _note_referents(view: Any, state: ViewState) -> None:
 
 
 def _values_in_place(view: Any, state: ViewState) -> tuple[Any, ...] | None:
-    """Return the values of the attributes that a view has fetched; None if it has others, or a dict."""
+    """Return the values of the attributes that a view has fetched, or None if it has others, or a dict."""
     try:
         values = tuple(map(object.__getattribute__, itertools.repeat(view), state.bound))
     except AttributeError:
@@ -152,7 +153,7 @@ def _is_unchanged(view: Any, state: ViewState) -> bool:
 
 
 def _fetch(view: Any, name: str) -> bool:
-    """Take over an attribute of the original; return whether there was one to take over."""
+    """Copy an attribute of the original; return whether there was one to copy."""
     state = _state(view)
     if name in state.bound or (name not in state.seen and own_attribute(view, name) is not MISSING):
         return False  # fetched, or assigned by adopted code before it was read
@@ -167,7 +168,7 @@ def _fetch(view: Any, name: str) -> bool:
 
 
 def _fetch_hidden(view: Any) -> None:
-    """Fetch the attributes that hide one of the class, which would otherwise be found instead."""
+    """Fetch the attributes that shadow a class attribute, which would otherwise be found instead."""
     kind, bound = type(view), _state(view).bound
     for name in real_dict(_state(view).original):
         if name not in bound and hasattr(kind, name):
@@ -175,16 +176,16 @@ def _fetch_hidden(view: Any) -> None:
 
 
 def original_of_view(view: Any) -> Any:
-    """Return the original object of a view; MISSING for anything else."""
+    """Return the original object of a view, or MISSING for anything else."""
     if CLASS_OF_VIEW not in vars(type(view)):
         return MISSING
     return _state(view).original
 
 
 class FetchedView:
-    """The methods of views that have fetched all attributes, in place of the adopted class's.
+    """The methods of views that have fetched all attributes, in place of those of the adopted class.
 
-    There is no `__getattr__` among them, since Python reads attributes of classes that have one several times slower.
+    These do not include `__getattr__`, since reading attributes is several times slower in classes that define it.
     """
 
     __slots__ = ()
@@ -221,7 +222,7 @@ def _all_attributes(view: Any) -> dict[str, Any]:
 
 
 def _fetch_all(view: Any) -> None:
-    """Fetch all attributes, after which the view needs no `__getattr__`, unless the user's class has one.
+    """Fetch all attributes, after which the view needs no `__getattr__` unless the user's class defines it.
 
     Long lists and dicts are fetched only if they are read, since all of their items are adopted with them.
     """
@@ -237,7 +238,7 @@ def _fetch_all(view: Any) -> None:
 
 
 def _set_class(view: Any, kind: type) -> None:
-    _CLASS.__set__(view, kind)  # past the `__class__` that views report
+    _CLASS.__set__(view, kind)  # bypasses the `__class__` that views report
 
 
 def _copied(view: Any) -> Any:
@@ -260,7 +261,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
 
     Arguments:
         made: the adopted class.
-        lookup: returns the adopted version of an attribute, for a view and the value.
+        lookup: a function that returns the adopted version of an attribute, given a view and the value.
     """
     cls = vars(made)[ORIGINAL]
     body: dict[str, Any] = {
@@ -269,7 +270,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
         CLASS_OF_VIEW: made,
-        "__new__": lambda kind, *args, **kwargs: made(*args, **kwargs),  # `type(self)(...)` makes no view
+        "__new__": lambda kind, *args, **kwargs: made(*args, **kwargs),  # `type(self)(...)` creates no view
         "__viewgrad_lookup__": staticmethod(lookup),
         "__class__": property(lambda self: made),
         "__hash__": cls.__hash__,
@@ -294,10 +295,10 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
 
 
 def refresh_view(view: Any) -> bool:
-    """Discard fetched attributes that the original has changed.
+    """Discard fetched attributes that have changed in the original.
 
     Returns:
-        Whether the original is still of the class that the view was made for.
+        Whether the original is still of the class that the view was created for.
     """
     state = _state(view)
     if type(state.original) is not state.kind:
@@ -319,7 +320,7 @@ def refresh_view(view: Any) -> bool:
 
 
 def _refresh_in_place(view: Any, state: ViewState) -> bool:
-    """Take over changed attributes of the original in a view without a dict; return whether it needs none."""
+    """Copy changed attributes of the original to a view without a dict; return whether it still needs none."""
     own, seen, bound = real_dict(state.original), state.seen, state.bound
     if len(own) == len(bound) and all(map(operator.is_, map(own.get, bound), map(seen.get, bound))):
         return True
@@ -333,7 +334,7 @@ def _refresh_in_place(view: Any, state: ViewState) -> bool:
 
 
 def flush_view(view: Any) -> None:
-    """Assign the attributes that adopted code has assigned to the original."""
+    """Assign to the original the attributes that adopted code has assigned."""
     state = _state(view)
     values = None
     if state.referents is not None:
@@ -359,7 +360,7 @@ def flush_view(view: Any) -> None:
 
 
 def containers_of(view: Any) -> list[Any]:
-    """Return the lists and dicts among the attributes that a view has fetched, those with nothing to adopt in them."""
+    """Return the lists and dicts among the fetched attributes of a view, and those that contain nothing to adopt."""
     return [value for value in _state(view).bound.values() if type(value) is list or type(value) is dict]
 
 

@@ -1,8 +1,8 @@
-"""Packages adopted whole: imported a second time, with viewgrad's objects for NumPy's bound at import.
+"""Packages adopted as a whole: imported a second time, with NumPy's objects replaced by viewgrad's at import.
 
 The modules of the package are executed again, from the same files, as separate module objects. An `import` in them
 returns viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules for those of the package. Neither
-`sys.modules` nor the original package changes. Extension modules, and all other packages, are the original ones.
+`sys.modules` nor the original package changes. Extension modules and all other packages are the original ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PackageModule(types.ModuleType):
     _package: Package
 
     def __getattr__(self, name: str) -> Any:
-        """Return a submodule that is not imported yet."""
+        """Return a submodule that has not been imported yet."""
         if not name.startswith("__") and "__path__" in vars(self):
             found = self._package.find(f"{self.__name__}.{name}")
             if found is not None:
@@ -48,7 +48,7 @@ class ReplacedModule(types.ModuleType):
 
     Arguments:
         original: the module.
-        replaced: attributes that are known already.
+        replaced: attributes that are already known.
     """
 
     def __init__(self, original: types.ModuleType, replaced: dict[str, Any]) -> None:
@@ -67,11 +67,11 @@ class ReplacedModule(types.ModuleType):
 
 
 class Modules(MutableMapping[str, Any]):
-    """`sys.modules` as an adopted package sees it: its own modules are the adopted ones.
+    """`sys.modules` as accessed by an adopted package, in which its own modules are the adopted ones.
 
     Arguments:
         names: the names of the packages whose modules are adopted.
-        adopted: their modules that are imported.
+        adopted: the modules imported so far.
     """
 
     def __init__(self, names: frozenset[str], adopted: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ class Modules(MutableMapping[str, Any]):
 
 
 class Package:
-    """The adopted modules of one package, and of others that it is adopted with.
+    """The adopted modules of a package and of the packages adopted together with it.
 
     Arguments:
         names: the names of the packages.
@@ -111,10 +111,10 @@ class Package:
         self._lock: Final = threading.RLock()
 
     def load(self, name: str) -> types.ModuleType:
-        """Return a module of the package, imported if it is not.
+        """Return a module of the package, importing it if necessary.
 
         Raises:
-            ModuleNotFoundError: if there is none of that name.
+            ModuleNotFoundError: if there is no module of that name.
         """
         found = self.find(name)
         if found is None:
@@ -122,7 +122,7 @@ class Package:
         return found
 
     def find(self, name: str) -> types.ModuleType | None:
-        """Find the location of a module; None if there is none of that name."""
+        """Find the location of a module, or None if there is no module of that name."""
         with self._lock:
             found = self._modules.get(name)
             if found is not None:
@@ -168,7 +168,7 @@ class Package:
         except BaseException:
             self._modules.pop(name, None)
             raise
-        return self._modules.get(name, made)  # the module may have replaced itself, by `sys.modules[__name__] = ...`
+        return self._modules.get(name, made)  # the module may have replaced itself by `sys.modules[__name__] = ...`
 
     def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
         return {**vars(builtins), **BUILTINS, "__import__": self._import(names)}
@@ -249,12 +249,12 @@ def _spec_of(name: str, path: Any) -> ModuleSpec | None:
 
 
 def _uncompiled(*args: Any, **options: Any) -> Any:
-    """Replace `numba.njit` and similar decorators: return the Python function itself."""
+    """Replace `numba.njit` and similar decorators by one that returns the Python function itself."""
     return args[0] if len(args) == 1 and callable(args[0]) and not options else lambda function: function
 
 
 def _vectorized(*args: Any, **options: Any) -> Any:
-    """Replace `numba.vectorize`: apply the Python function element by element."""
+    """Replace `numba.vectorize` by a function that applies the Python function elementwise."""
     if len(args) == 1 and isinstance(args[0], types.FunctionType):
         return namespace("numpy").vectorize(args[0])
     return lambda function: namespace("numpy").vectorize(function)
@@ -272,11 +272,11 @@ _LOCK: Final = threading.Lock()
 
 
 def adopted_package(name: str, also: Iterable[str] = ()) -> types.ModuleType:
-    """Return a module of a package with viewgrad's objects for NumPy's, imported beside the original.
+    """Return a module of a package with viewgrad's objects for NumPy's, imported separately from the original.
 
     Arguments:
         name: the name of the package, or of a module in it.
-        also: the names of packages that it imports, and that are adopted with it.
+        also: the names of imported packages to adopt together with it.
     """
     if is_replaced_module(name):
         found = counterpart(importlib.import_module(name))

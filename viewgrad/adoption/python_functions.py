@@ -1,6 +1,6 @@
 """The functions of Python's `statistics` and `cmath` for tensors.
 
-Python's own functions convert their arguments to exact fractions and to plain complex numbers. They run unless an
+Python's own functions convert their arguments to exact fractions and to plain complex numbers. They are used unless an
 argument is a tensor with a gradient.
 """
 
@@ -47,7 +47,7 @@ def _for_tensors(module: types.ModuleType) -> Callable[[Callable[..., Any]], Cal
 
 
 def _gathered(value: Any) -> Any:
-    """Return the items of an iterator as a list, since it can be read only once; anything else unchanged."""
+    """Return the items of an iterator as a list, since it can be read only once; return other objects unchanged."""
     return list(value) if hasattr(value, "__next__") else value
 
 
@@ -84,7 +84,7 @@ def mean(data: Any) -> Any:
 
 @statistic
 def fmean(data: Any, weights: Any = None) -> Any:
-    """Return the arithmetic mean, or a weighted one."""
+    """Return the arithmetic mean, optionally weighted."""
     x = _numbers(data, 1, "fmean")
     if weights is None:
         return x.mean()
@@ -265,7 +265,7 @@ class NormalDist(statistics.NormalDist):
         standard = NormalDist()
         start = statistics.NormalDist().inv_cdf(float(_detached(p)))
         z = p * 0.0 + start
-        for _ in range(3):  # Newton's method, which makes derivatives of p exact
+        for _ in range(3):  # Newton's method, which makes the derivatives with respect to p exact
             z = z - (standard.cdf(z) - p) / standard.pdf(z)
         return self._mu + self._sigma * (z + (start - _detached(z)))
 
@@ -306,7 +306,7 @@ for _name, _numpys in {
 
 @of_complex
 def log(x: Any, base: Any = None) -> Any:
-    """Return the logarithm; by default the natural one."""
+    """Return the natural logarithm, or the logarithm to a given base."""
     found = _numpy().log(_complex(x))
     return found if base is None else found / _numpy().log(_complex(base))
 
@@ -325,7 +325,7 @@ def polar(x: Any) -> Any:
 
 @of_complex
 def rect(r: Any, phi: Any) -> Any:
-    """Return the complex number of an absolute value and an angle."""
+    """Return the complex number with a given absolute value and angle."""
     return r * (_numpy().cos(phi) + 1j * _numpy().sin(phi))
 
 
@@ -335,7 +335,7 @@ REPLACED: Final[dict[str, types.ModuleType]] = {"statistics": statistics, "cmath
 
 
 def replaced_module(name: str) -> types.ModuleType:
-    """Return a module like `statistics` whose functions take tensors.
+    """Return a module like `statistics` whose functions accept tensors.
 
     Arguments:
         name: a key of REPLACED.

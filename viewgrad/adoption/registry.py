@@ -1,7 +1,7 @@
 """The registry of adopted objects: functions, methods, classes, objects, modules and containers of these.
 
-There is one `AdoptionRegistry` for the modules that are not installed, and one more for each installed package from
-which functions are adopted. Each keeps the adopted versions of objects, so that a function has only one.
+There is one `AdoptionRegistry` for the modules that are not installed, and another one for each installed package from
+which functions are adopted. Each stores the adopted versions of objects, so that a function has only one.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ from .object_views import (
 )
 from .packages import ReplacedModule
 
-DOCTEST: Final = "<doctest "  # the file of examples, whose globals are those of the module that has them
-DEEPEST: Final = 10  # attributes of attributes that are adopted before they are read
-# Types of objects that are not adopted; looked up by the exact type.
+DOCTEST: Final = "<doctest "  # the file of a doctest, whose globals are those of the module that contains it
+DEEPEST: Final = 10  # the depth of nested attributes that are adopted before they are read
+# Types of objects that are not adopted, looked up by exact type.
 PLAIN: Final = frozenset(
     {
         type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, type(Ellipsis),
@@ -69,17 +69,17 @@ PLAIN: Final = frozenset(
 )  # fmt: skip
 HOLDING: Final = (list, dict)
 PLAIN_KEYS: Final = PLAIN - {Tensor}
-FIXED: Final = PLAIN - {Tensor}  # types of objects that the user gets as they are
-# The functions that were adopted, with the user's own. Both live as long as someone uses them.
+FIXED: Final = PLAIN - {Tensor}  # types of objects that are returned to the user unchanged
+# The user's own functions, by adopted function; neither is kept alive by this table.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
-# The defaults of the user's functions, as the adopted ones have them.
+# The defaults of the user's functions, in their adopted versions.
 _DEFAULTS: Final[weakref.WeakKeyDictionary[Any, tuple[Any, Any]]] = weakref.WeakKeyDictionary()
 
 
 class Links(set[AdoptedGlobals]):
-    """The globals used by objects adopted in a block, hashed by identity: they are held weakly.
+    """The globals used by objects adopted in a block, hashed by identity since they are weakly referenced.
 
-    A collection abandoned by an interruption is not continued.
+    A collection abandoned because of an interruption is not continued.
     """
 
     __slots__ = ()
@@ -92,16 +92,16 @@ class AdoptionRegistry:
     """The adopted versions of the objects of one package, and of modules that are not installed.
 
     Arguments:
-        root: the path prefix of the files of the package; "" for no package.
+        root: the path prefix of the files of the package; "" for modules that are not installed.
     """
 
     def __init__(self, root: str) -> None:
         self.root: Final = root
-        self.version = 0  # counts the links among globals
+        self.version = 0  # counts the links between globals
         self.generation = 0  # counts how often all adopted objects were discarded
         self._lock: Final = threading.RLock()
         self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
-        # Functions other than globals, which are compared with their modules, and the parts that they had.
+        # Functions other than globals, which are compared with their modules, and their parts at that time.
         self._elsewhere: Final[weakref.WeakKeyDictionary[Any, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
         self._partials: Final[weakref.WeakKeyDictionary[Any, tuple[Any, list[Any]]]] = weakref.WeakKeyDictionary()
         self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()
@@ -116,8 +116,8 @@ class AdoptionRegistry:
         self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
-        self._assigned: Final[list[Any]] = []  # values assigned by adopted code that may hold objects made by it
-        self._fetching = 0  # objects whose attributes are being adopted, one being an attribute of another
+        self._assigned: Final[list[Any]] = []  # values assigned by adopted code that may contain objects created by it
+        self._fetching = 0  # objects whose attributes are being adopted, each an attribute of the previous one
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class AdoptionRegistry:
         return list(found)
 
     def refresh(self) -> None:
-        """Take over changes made outside to objects, classes, functions, lists and dicts."""
+        """Apply changes made outside to objects, classes, functions, lists and dicts."""
         with self._lock:
             for state in self.reachable(set(self._imported)) if self._imported else ():
                 state.refresh()
@@ -161,7 +161,7 @@ class AdoptionRegistry:
     def forget_results(self) -> None:
         """Clear the caches of functions whose results may have changed.
 
-        The user may have cleared the cache of the original, which sends no notification.
+        The user may have cleared the cache of the original, of which there is no notification.
         """
         for cached in list(self._remembering) if self._remembering else ():
             cached.forget_changed()
@@ -175,7 +175,7 @@ class AdoptionRegistry:
             kept.clear()
 
     def renew(self, function: Any) -> None:
-        """Take over the code, the defaults and the names of a function, which may be set at any time."""
+        """Update the code, defaults and names of a function, which may be reassigned at any time."""
         reference = self._functions.get(function) if type(function) is types.FunctionType else None
         made = None if reference is None else reference()
         if type(made) is not types.FunctionType:
@@ -194,7 +194,7 @@ class AdoptionRegistry:
             self._set_defaults(function, made)
 
     def _renew_changed(self) -> None:
-        """Take over changes of functions that are not globals, and of partial functions."""
+        """Update functions that are not globals, and partial functions."""
         for function, parts in list(self._elsewhere.items()) if self._elsewhere else ():
             if not is_as_it_was(function, parts):
                 self.renew(function)
@@ -205,7 +205,7 @@ class AdoptionRegistry:
                 self._renew_partial(partial, made)
 
     def _renew_partial(self, partial: functools.partial[Any], made: functools.partial[Any]) -> None:
-        """Take over the function and the arguments of a partial function, which may be set at any time."""
+        """Update the function and arguments of a partial function, which may be reassigned at any time."""
         keywords = {key: self.adopted(value) for key, value in partial.keywords.items()}
         given = self.adopted(partial.func), tuple(map(self.adopted, partial.args)), keywords
         made.__setstate__((*given, vars(made)))  # type: ignore[attr-defined]
@@ -228,7 +228,9 @@ class AdoptionRegistry:
                 self._synchronize_all_cells()
 
     def _unadopted(self, value: Any) -> Any:
-        """Return the user's own object for what adopted code assigns; an object that it has made has none yet."""
+        """Return the user's own object for a value that adopted code assigns; objects created by adopted code have none
+        yet.
+        """
         if type(value) is tuple:
             items = tuple(map(self._unadopted, value))
             return value if all(map(operator.is_, value, items)) else items
@@ -238,13 +240,13 @@ class AdoptionRegistry:
         return found
 
     def hand_over(self, states: Sequence[AdoptedGlobals], result: Any = None) -> Any:
-        """Give the objects that adopted code has made and assigned or returned the user's classes.
+        """Give the user's classes to the objects that adopted code has created and assigned or returned.
 
-        Adopted code may still refer to them, and finds their adopted versions there from the next call on.
+        Adopted code may still refer to these objects, and uses their adopted versions from the next call on.
 
         Arguments:
             states: the globals that a call from outside has used.
-            result: what it returns.
+            result: the return value of the call.
 
         Returns:
             The result for the user.
@@ -267,16 +269,16 @@ class AdoptionRegistry:
         return result
 
     def _note_filled(self, containers: Sequence[Any]) -> None:
-        """Note lists and dicts of the user's into which adopted code has put objects that it has made.
+        """Record the user's lists and dicts into which adopted code has put objects that it created.
 
-        Long ones are left out: whatever they hold was put there by other code most likely.
+        Long ones are omitted, since their contents most likely come from other code.
         """
         for value in containers:
             if len(value) <= MOST_ITEMS and _holds_made(value):
                 self._assigned.append(value)
 
     def _adopt_again(self, handed: set[int]) -> None:
-        """Mark values that were handed over to the user as outdated, so that `refresh` adopts them again."""
+        """Mark values that were returned to the user as outdated, so that `refresh` adopts them again."""
         for view in list(self._views.values()):
             forget_values(view, handed)
         for container in list(self._containers.values()):
@@ -288,12 +290,12 @@ class AdoptionRegistry:
         for entries in list(self._cells.values()):
             for entry in entries:
                 if id(entry[2]()) in handed:
-                    entry[1] = object  # a new object, which is in no cell
+                    entry[1] = object  # a new object, which is not in any cell
 
     # -- by kind of object ---------------------------------------------------------------------------------------------
 
     def adopted(self, value: Any) -> Any:
-        """Return the adopted version of a value; the value itself if there is nothing to adopt."""
+        """Return the adopted version of a value, or the value itself if there is nothing to adopt."""
         kind = type(value)
         if kind in PLAIN:
             return value
@@ -315,7 +317,9 @@ class AdoptionRegistry:
             return self._conversion(value)
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
-        """Return a tensor over the memory of an array of numbers, so that copies of it can hold tensors' values."""
+        """Return a tensor over the memory of an array of numbers, so that values of tensors can be stored in copies of
+        it.
+        """
         if array.dtype.kind not in "fc" or not array.dtype.isnative:
             return array
         found = self._arrays.get(id(array))
@@ -324,7 +328,7 @@ class AdoptionRegistry:
         return found
 
     def _conversion(self, value: Any) -> Any:
-        """Return the replacement of a library's object, which follows the changes of the object; or the object."""
+        """Return the replacement of a library's object, which tracks changes of the object, or the object itself."""
         made = converted(value, self.adopted)
         if made is MISSING:
             return value
@@ -351,7 +355,7 @@ class AdoptionRegistry:
             module._state = state
             self._modules[id(names)] = module
             state.prepare()
-            own_globals(module)[ADOPTED] = module  # functions keep it alive
+            own_globals(module)[ADOPTED] = module  # kept alive by functions
         self._touch(module._state)
         return module
 
@@ -415,7 +419,7 @@ class AdoptionRegistry:
         made = types.FunctionType(function.__code__, own_names, function.__name__, None, own_cells)
         made.__qualname__, made.__doc__, made.__module__ = function.__qualname__, function.__doc__, function.__module__
         copy_annotations(function, made)
-        made.__dict__ = function.__dict__  # the same dict: attributes are shared
+        made.__dict__ = function.__dict__  # the same dict, so that attributes are shared
         self._functions[function] = weakref.ref(made)
         _ORIGINALS[made] = weakref.ref(function)
         changed = self._fill_cells(made, cells, own_cells)
@@ -428,8 +432,8 @@ class AdoptionRegistry:
             module._state.include(function.__code__)
         return made
 
-    # Cells hold the variables of enclosing functions. An adopted function has cells of its own with adopted values;
-    # whatever is assigned on either side is taken over when a call from outside begins or ends.
+    # Cells store the variables of enclosing functions. An adopted function has cells of its own with adopted values;
+    # assignments on either side are copied when a call from outside begins or ends.
 
     def _fill_cells(self, made: Any, cells: Any, own_cells: Any) -> bool:
         entries: list[list[Any]] = []  # the user's cell, its content, and that of the adopted cell
@@ -487,7 +491,7 @@ class AdoptionRegistry:
             return cls
         try:
             made = adopted_class(cls, bases, self.adopted, self._unadopted)
-        except TypeError:  # its layout, or `__set_name__` of an attribute, allows no subclass
+        except TypeError:  # its layout, or `__set_name__` of an attribute, does not allow subclasses
             return cls
         if not holds_contents(cls):
             views = view_class(made, self._fetched)
@@ -501,7 +505,7 @@ class AdoptionRegistry:
         return made
 
     def _is_users(self, cls: type) -> bool:
-        """Return whether a class belongs to an adopted module, and was not made by adopted code."""
+        """Return whether a class belongs to an adopted module and was not created by adopted code."""
         module = sys.modules.get(cls.__module__)
         if module is not None and not self._is_own(vars(module)):
             return False
@@ -529,7 +533,7 @@ class AdoptionRegistry:
         return found
 
     def _named_tuple(self, value: Any) -> Any:
-        """Return a user's named tuple as one of the adopted class."""
+        """Convert a user's named tuple to the adopted class."""
         made = tuple.__new__(self._class(type(value)), map(self.adopted, value))
         vars_of = getattr(value, "__dict__", None)
         if vars_of:
@@ -550,7 +554,7 @@ class AdoptionRegistry:
 
     def _method(self, method: types.MethodType) -> Any:
         instance = self.adopted(method.__self__)
-        if not isinstance(instance, type(method.__self__)):  # a counterpart, as of scipy.stats.norm
+        if not isinstance(instance, type(method.__self__)):  # a counterpart, as for scipy.stats.norm
             return getattr(instance, method.__name__)
         function = self.adopted(method.__func__)
         if function is method.__func__ and instance is method.__self__:
@@ -658,7 +662,7 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
 
 
 def _holds_made(value: Any) -> bool:
-    """Return whether a list or dict of the user's holds an object that adopted code has made, or a view."""
+    """Return whether a user's list or dict contains an object created by adopted code, or a view."""
     kinds = set(map(type, contents_of(value)))
     return any(ORIGINAL in vars(kind) or CLASS_OF_VIEW in vars(kind) for kind in kinds)
 
@@ -673,7 +677,7 @@ def _same_objects(one: list[Any], other: list[Any]) -> bool:
 
 
 def _held(value: Any) -> Callable[[], Any]:
-    """Return a reference for comparing the value of a cell; weak, as functions refer to themselves in cells."""
+    """Return a reference for comparing the value of a cell; weak, since functions refer to themselves in cells."""
     if isinstance(value, (types.FunctionType, type)):
         return weakref.ref(value)
     return lambda: value
@@ -695,7 +699,9 @@ def _set_contents(cell: Any, value: Any) -> None:
 
 
 def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
-    """Return a cached function that stores no results for tensors, since equal tensors may have different histories."""
+    """Wrap a cached function so that it stores no results for tensors, since equal tensors may have different
+    histories.
+    """
     parameters = cached.cache_parameters()
     keeping: Any = functools.lru_cache(**parameters)(inner)
 
@@ -726,14 +732,14 @@ def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
 
 
 def is_adopted(value: Any) -> bool:
-    """Return whether a function is the adopted version of one, or is defined in one."""
+    """Return whether a function is an adopted version, or is defined in one."""
     return type(value) is types.FunctionType and (
         value in _ORIGINALS or ADOPTED in value.__globals__
     )
 
 
 def original_of(value: Any) -> Any:
-    """Return the user's own object for an adopted version; anything else unchanged."""
+    """Return the user's own object for an adopted version; return other objects unchanged."""
     kind = type(value)
     if kind is Tensor:
         array = captured_array(value)

@@ -1,7 +1,7 @@
-"""Threads that adopted code starts inside a transform: they inherit its modes.
+"""Threads started by adopted code inside a transform, which inherit the modes of the transform.
 
-A new thread has the default modes. In forward mode it would compute without tangents, silently, and `item()` would
-detach. A trace does not know what threads compute, so it ends when one is started: the function runs eagerly.
+A new thread has the default modes. In forward mode it would silently compute without tangents, and `item()` would
+detach. A trace cannot record what threads compute, so it ends when one is started, and the function runs eagerly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class _Counterpart(type):
 
 
 def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that runs in the modes of the current transform; the function itself outside of transforms."""
+    """Wrap a function so that it runs in the modes of the current transform; outside of transforms, return it
+    unchanged.
+    """
     mode = current_mode()
     if mode & TRACE:
         OBSERVER.get().refuse("starting a thread")
@@ -42,7 +44,7 @@ def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Thread(threading.Thread, metaclass=_Counterpart):
-    """A thread in the modes in which it was made."""
+    """A thread that runs in the modes in which it was created."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -54,7 +56,7 @@ class Thread(threading.Thread, metaclass=_Counterpart):
 
 
 class Timer(threading.Timer, metaclass=_Counterpart):
-    """A timer whose function runs in the modes in which it was made."""
+    """A timer whose function runs in the modes in which the timer was created."""
 
     def __init__(self, interval: float, function: Any, args: Any = None, kwargs: Any = None) -> None:
         super().__init__(interval, _in_these_modes(function), args, kwargs)

@@ -90,7 +90,7 @@ class MaskedElements:
 
     @property
     def sharedmask(self) -> bool:
-        """Whether the mask is shared with other arrays."""
+        """True if the mask is shared with other arrays."""
         return self._is_shared
 
     @property

@@ -1,6 +1,6 @@
 """Graphs: programs that can be traced, differentiated, transformed and run.
 
-The parts, each in a file:
+The components, each in its own file:
 
 - `graph`, `types`: a `Graph` has a `Block`, a linked list of `Node`s. A `Value` is an output of a node and has a
   `type`, usually `TensorType(dtype, shape, requires_grad)`. `node.kind` is the name of an operator, or one of the kinds

@@ -1,7 +1,7 @@
-"""The backward of one node, written into a graph: formulas of operators, and the reverse of reads and writes.
+"""The backward of single nodes, written into a graph: formulas of operators, and the reverse of reads and writes.
 
-The reverse of a read adds to the window of a gradient. That of a write reads from it and writes zeros. So a
-differentiated graph is as long as the graph, up to a constant factor.
+The reverse of a read adds to a window of a gradient; the reverse of a write reads the window and writes zeros. A
+differentiated graph is therefore as long as the original, up to a constant factor.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def backward_of(
     """Write the backward of a node into a block.
 
     Arguments:
-        block: the block to write to; values of the node's own graph are used there directly.
+        block: the block to write to, in which values of the node's own graph are used directly.
         node: the node.
         grads: the gradient of each output; None if it is known to be zero.
         wanted: for each input, whether its gradient is needed; by default those that require grad.
         totals: for each input, the gradient accumulated so far. If given, gradients that are added to windows are
-            returned as that total with the addition made, and `added` of the result says so.
+            returned as the new total, as stated by `added` of the result.
         before: the node before which to insert; by default the end of the block.
 
     Returns:
@@ -59,7 +59,7 @@ class BackwardWriter:
     Arguments:
         block: the block to write to.
         before: the node before which to insert; by default the end of the block.
-        outside: replacements of values of the differentiated graph; by default these values themselves.
+        outside: the replacements of values of the differentiated graph; by default the values themselves.
         constants: existing zeros, by dtype; new ones are added at the start of the outermost block. If omitted, zeros
             are created where they are used.
     """
@@ -79,7 +79,7 @@ class BackwardWriter:
 
     @staticmethod
     def includes_total(node: Node) -> int | None:
-        """Return the number of the input whose returned gradient includes the total so far, or None."""
+        """Return the number of the input whose returned gradient includes the previous total, or None."""
         return 0 if node.kind in ("read", "gather_at") else None
 
     def write(
@@ -135,7 +135,7 @@ class BackwardWriter:
         return result
 
     def _inlined(self, graph: Any, values: dict[Value, Value | None]) -> list[Value | None]:
-        """Copy a graph, with the requirements of gradients that follow from the values in place of its inputs."""
+        """Copy a graph, in which gradients are required as determined by the values that replace its inputs."""
         before = self.block.returns if self.before is None else self.before
         location = self.location
         for node in graph.block:
@@ -224,7 +224,9 @@ class BackwardWriter:
         return self.emit("_where_flowing", (grad, arriving), (), kind).output
 
     def _whole_gradient(self, grad: Value, window: Window, base: TensorType) -> Value | None:
-        """Return the gradient of a base that was read completely, each element once or repeatedly by broadcasting."""
+        """Return the gradient of a base that was read completely, with each element read once or repeated by
+        broadcasting.
+        """
         if window.dtype is not None or window.offset:
             return None
         inverse = inverted(window, base.shape)
@@ -272,7 +274,7 @@ class BackwardWriter:
         return [added, *[None] * len(indices)]
 
     def _index(self, node: Node, grad: Value) -> Value:
-        """Return the gradient at the places that a node has written."""
+        """Return the gradient of the elements that a node has written."""
         window, pattern = node.attributes
         indices = [self.taken(value) for value in node.inputs[2:] if value is not None]
         part = self.read(grad, window)
@@ -330,7 +332,7 @@ class BackwardWriter:
 
     def _grad_of_call(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (step,) = node.attributes
-        # Undefined ones are left out: of some outputs the step may refuse to have gradients.
+        # Undefined gradients are omitted, since the step may not support gradients of some outputs.
         grads = [None if g is None or g.node.kind == "AutogradZero" else g for g in grads]
         arriving = tuple([i for i, g in enumerate(grads) if g is not None])
         numbers = tuple([i for i, each in enumerate(wanted) if each])
@@ -379,7 +381,7 @@ def real_window(kind: TensorType) -> Window:
 
 
 def inverted(window: Window, shape: tuple[int, ...]) -> Window | None:
-    """Return the inverse of a window that only rearranges its base."""
+    """Return the inverse of a window that only permutes its base."""
     sizes, strides = window.sizes, window.strides
     if 0 in sizes or 0 in shape:
         return None

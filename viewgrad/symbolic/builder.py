@@ -1,4 +1,4 @@
-"""A builder: inserts nodes at an insertion point in a graph."""
+"""A builder, which inserts nodes into a graph at an insertion point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Builder:
     """Inserts nodes at an insertion point.
 
     Arguments:
-        graph: the graph. Nodes are first inserted at its end.
+        graph: the graph. Initially, nodes are inserted at its end.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -55,7 +55,7 @@ class Builder:
 
     @contextmanager
     def at(self, point: Node | Block) -> Iterator[Builder]:
-        """Set the insertion point inside the block: before a node, or at the end of a graph block."""
+        """Set the insertion point inside the block, to a node to insert before, or to the end of a graph block."""
         before, self.point = self.point, point.returns if isinstance(point, Block) else point
         try:
             yield self

@@ -1,4 +1,4 @@
-"""`differentiate`: from a graph to its gradient.
+"""`differentiate`: differentiation of graphs.
 
 See Note [Differentiating a graph] in docs/notes/symbolic.md.
 """
@@ -20,8 +20,9 @@ from .passes.dead_code import eliminate_dead_code
 from .passes.grad_of import inline_grad_of
 from .passes.tuples import lower_all_tuples
 
-NAMED = 1000  # inputs; more need no names
-REMADE = frozenset({"constant", "full"})  # nodes that are repeated in the reverse instead of captured
+NAMED = 1000  # the maximum number of inputs that have names
+# the maximum number of nodes recomputed in the reverse instead of being captured
+REMADE = frozenset({"constant", "full"})
 WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded", "accumulate"})
 
 
@@ -58,8 +59,8 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
         lift_reads(reverse.block)
         reverse.eliminate_dead_code()
         captures = captured(f, reverse.block)
-        # A temporary that requires grad gets gradients of its own, in derivatives of higher order. If nothing led
-        # to it from the outputs, its backward has not been written.
+        # A temporary that requires grad has a gradient of its own in derivatives of higher order. If no path from the
+        # outputs led to it, its backward has not been written.
         given = {*f.inputs, *[value for value in f.outputs if value is not None]}
         missed = [
             v for v in captures
@@ -79,12 +80,13 @@ class Reverse:
 
     Arguments:
         f: the graph.
-        forced: values whose gradients are inputs too, besides those of the outputs.
+        forced: values whose gradients are inputs, in addition to those of the outputs.
 
     Attributes:
         block: the reverse; its inputs are gradients of outputs, its outputs gradients of inputs.
         grads: the gradients of values.
-        input_vjps, output_vjps: the outputs and inputs of the graph whose gradients these are.
+        input_vjps, output_vjps: the inputs and outputs of the graph whose gradients the outputs and inputs of the
+            reverse are.
         temporaries: the forced values, each with its input.
     """
 
@@ -98,7 +100,7 @@ class Reverse:
         self.temporaries: list[tuple[Value, Value]] = []
         self.constants: dict[Any, Value] = {}
         self.products: set[Node] = set()  # products in which undefined gradients may be omitted
-        self.is_masked = False  # whether a mask has set a part of a gradient to zero; see tensor/masked_backward.py
+        self.is_masked = False  # whether a mask has set part of a gradient to zero; see tensor/masked_backward.py
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
                 self._add(output, self.block.add_input(output.type))
@@ -160,14 +162,15 @@ class Reverse:
             linear.destroy()
 
     def _arriving(self, output: Value, is_one_of_several: bool) -> Value | None:
-        """Return the gradient of an output; zero for one of several that has none, None for the only one."""
+        """Return the gradient of an output; if it has none, zeros for one of several outputs and None for the only one.
+        """
         grad = self.grads.get(output)
         if grad is not None or not (is_one_of_several and output.type.requires_grad):
             return grad
         return self.block.append("AutogradZero", (), None, (output.type,)).output
 
     def _stays_zero(self, node: Node) -> bool:
-        """Return whether the gradients of a node are zero if the arriving one is; see Note [Infinite slopes]."""
+        """Return whether the gradients of a node are zero if the incoming gradient is; see Note [Infinite slopes]."""
         if node.kind == "_where_flowing" or node in self.products:
             self.products.update(factors_of(node))
         operator = operator_of(node.kind)
@@ -176,7 +179,7 @@ class Reverse:
         return node in self.products or (self.is_masked and operator is not None and operator.zero_in_masked_runs)
 
     def eliminate_dead_code(self) -> None:
-        """Remove nodes that no gradient needs, and forget the removed gradients."""
+        """Remove nodes that no gradient needs, and drop the removed gradients."""
 
         def forget(live: set[Value]) -> None:
             for value in [value for value, grad in self.grads.items() if grad not in live]:
@@ -190,7 +193,7 @@ class Reverse:
 
 
 def factors_of(node: Node) -> Iterator[Node]:
-    """Yield the elementwise nodes that a node takes values of, within the formula that both come from."""
+    """Yield the elementwise nodes whose values a node uses, within the formula that both belong to."""
     for value in node.inputs[:1] if node.kind == "_where_flowing" else node.inputs:
         if value is not None and value.node.location == node.location:
             operator = operator_of(value.node.kind)
@@ -211,7 +214,7 @@ def captured(f: Graph, reverse: Block) -> list[Value]:
 
 
 def is_inside(block: Block, reverse: Block) -> bool:
-    """Return whether a block is the reverse, or one inside of it."""
+    """Return whether a block is the reverse or inside it."""
     while block is not reverse:
         if block.owner is None:
             return False
@@ -220,7 +223,7 @@ def is_inside(block: Block, reverse: Block) -> bool:
 
 
 def recreate_constants(reverse: Block) -> None:
-    """Create the constants of the graph again in its reverse, instead of capturing them."""
+    """Recreate the constants of the graph in its reverse, instead of capturing them."""
     copies: dict[Value, Value] = {}
     for value, node, number in captured_uses(reverse, reverse):
         source = value.node
@@ -242,7 +245,7 @@ def lift_reads(reverse: Block) -> None:
 
 
 def captured_uses(block: Block, reverse: Block) -> Iterator[tuple[Value, Node, int]]:
-    """Yield the outside values that nodes of a block inside the reverse use, with node and number."""
+    """Yield the outside values that nodes inside the reverse use, with the node and input number."""
     for node in chain(block, (block.returns,)):
         for number, value in enumerate(node.inputs):
             if value is not None and not is_inside(value.node.block, reverse):
@@ -252,7 +255,7 @@ def captured_uses(block: Block, reverse: Block) -> Iterator[tuple[Value, Node, i
 
 
 def is_kept(base: Value | None, reverse: Block) -> bool:
-    """Return whether a base may be captured at no cost: it is an input, or no write gives another version of it."""
+    """Return whether a base can be captured at no cost: it is an input, or no write creates another version of it."""
     assert base is not None
     if base.node.kind == "param":
         return True
@@ -264,7 +267,7 @@ def is_kept(base: Value | None, reverse: Block) -> bool:
 
 
 def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradient:
-    """Turn the reverse into a graph, and make the values that it captures outputs of `f`."""
+    """Convert the reverse to a graph, and make the captured values outputs of `f`."""
     real = len(f.outputs)
     outputs = {value: number for number, value in reversed(list(enumerate(f.outputs))) if value is not None}
     inputs = {value: number for number, value in enumerate(f.inputs)}
@@ -307,7 +310,7 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
 
 
 def _add_from_outside(block: Block, grads: Sequence[Value]) -> None:
-    """Add inputs to a reverse for the gradients of temporaries from outside, which are added to those from inside."""
+    """Add inputs to a reverse for outside gradients of temporaries, which are added to those from inside."""
     for grad, given in zip(grads, block.add_inputs([grad.type for grad in grads]), strict=True):
         total = Node("AutogradAdd", (given, given), None, (grad.type,), grad.node.location)
         total.insert_after(grad.node) if grad.node.kind != "param" else total.insert_before(block.first)

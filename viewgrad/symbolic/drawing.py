@@ -1,4 +1,4 @@
-"""Drawings of graphs in the language of Graphviz."""
+"""Drawings of graphs in the DOT language of Graphviz."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas as graphs: each is traced once for each kind of operands, and copied from then on.
+"""Formulas as graphs: each is traced once for each kind of operands, and then copied.
 
 See Note [Formulas as graphs] in docs/notes/symbolic.md.
 """
@@ -23,7 +23,7 @@ from ..trace.tracing.tracer import Tracer
 from ..trace.types import TensorType
 from .passes.dead_code import eliminate_dead_code
 
-LIMIT: Final = 1 << 12  # how many templates are kept
+LIMIT: Final = 1 << 12  # the number of cached templates
 
 
 @attrs.frozen(eq=False)
@@ -33,7 +33,7 @@ class Template:
     Arguments:
         graph: the graph from the values that the formula reads to the gradients.
         reads: the inputs of the graph: ("grad", output), ("input", number) or ("output", number).
-        gives: for each output of the graph, the number of the input whose gradient it is.
+        gives: the number of the input whose gradient each output of the graph is.
     """
 
     graph: Graph
@@ -42,7 +42,7 @@ class Template:
 
     @property
     def is_opaque(self) -> bool:
-        """Return whether it is an opaque step."""
+        """Return whether the template is an opaque step."""
         return self.graph.block.first.kind == "call"
 
 
@@ -53,7 +53,7 @@ def template_for(operator: Operator, node: Node, arriving: tuple[bool, ...], wan
     """Return the templates of the formulas that compute the wanted gradients of a node.
 
     Arguments:
-        operator: its operator.
+        operator: the operator of the node.
         node: the node.
         arriving: for each output, whether its gradient may be nonzero.
         wanted: for each input, whether its gradient is wanted.
@@ -97,7 +97,7 @@ def known_constant(value: Value | None) -> Any:
 
 
 def _has_objects(options: Any) -> bool:
-    """Return whether options contain objects that their text does not determine."""
+    """Return whether options contain objects that are not determined by their text."""
     if isinstance(options, (tuple, list)):
         return any(_has_objects(option) for option in options)
     return isinstance(options, Tensor) or not isinstance(options, PRINTED)
@@ -128,7 +128,7 @@ class TemplateBuilder:
         node: a node of the operator.
         arriving: for each output, whether its gradient may be nonzero.
         places: the numbers of the inputs of each argument.
-        constants: the known values of inputs; empty if the formula may not inspect them.
+        constants: the known values of inputs; empty if the formula must not inspect them.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class TemplateBuilder:
         return metadata_of(values[0], attribute)
 
     def template(self, gives: list[int]) -> Template:
-        """Return the template; an opaque one if the formula inspects values."""
+        """Return the template, which is opaque if the formula inspects values."""
         try:
             first, reads = self._traced(1)
             second, _ = self._traced(2)
@@ -218,13 +218,13 @@ class TemplateBuilder:
 
     @property
     def output_specs(self) -> tuple[Any, ...] | None:
-        """Shapes and dtypes of the outputs, if there are several gradients."""
+        """The shapes and dtypes of the outputs, if there are several gradients."""
         if not self.several:
             return None
         return tuple([(value.type.shape, value.type.dtype) for value in self.node.outputs])  # type: ignore[attr-defined]
 
     def _traced(self, seed: int) -> tuple[Graph, tuple[tuple[str, int], ...]]:
-        """Return the formula, run on tensors of some numbers."""
+        """Trace the formula on example tensors."""
         rng = np.random.default_rng(seed)
         tracer = Tracer(lenient=True)
         given: dict[str, Any] = {}
@@ -277,7 +277,7 @@ class TemplateBuilder:
 
 
 def metadata_of(value: Value | None, attribute: str) -> Any:
-    """Return a property of a value that a formula depends on: its shape, dtype, number of dimensions or of elements."""
+    """Return a property of a value that a formula depends on: shape, dtype, or number of dimensions or elements."""
     if value is None:
         return None
     kind = value.type
@@ -291,7 +291,7 @@ def named(name: str) -> str:
 
 
 def gathered_lists(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the values by name, with the items `name[0]`, `name[1]`, ... of lists in lists."""
+    """Return the values by name, with the items `name[0]`, `name[1]`, ... collected in lists."""
     result: dict[str, Any] = {}
     for name, value in given.items():
         if name.endswith("]") and not name.startswith("grads["):
@@ -302,7 +302,7 @@ def gathered_lists(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbers_like(kind: TensorType, rng: np.random.Generator) -> Any:
-    """Return an array of a type; square matrices are invertible."""
+    """Return an example array of a type; square matrices are invertible."""
     shape, dtype = kind.shape, kind.dtype
     if dtype.kind in "iub":
         return np.zeros(shape, dtype)

@@ -39,10 +39,10 @@ class GraphFunction:
         graph: the graph.
         name: the name of the generated function.
         layouts: by number, the memory layout of outputs that are not in row-major order.
-        requiring: the numbers of outputs that have a history although no gradient flows from them to the inputs.
+        requiring: the numbers of the outputs that have a history although no gradient flows from them to the inputs.
 
     Attributes:
-        gradient: the differentiated graph, once it was needed.
+        gradient: the differentiated graph, created on demand.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class GraphFunction:
         self._reverses: dict[tuple[int, ...], GraphFunction] = {}
 
     def program(self) -> Program:
-        """Return the program of the graph, without temporaries."""
+        """Return the program of the graph without temporaries."""
         if self._plain_program is None:
             self._plain_program = program_of(self.graph, self.name)
         return self._plain_program
@@ -72,7 +72,7 @@ class GraphFunction:
         return self._with_temporaries
 
     def reverse(self, undefined: Sequence[int]) -> GraphFunction:
-        """Return the reverse, specialised on which of its first inputs are undefined gradients."""
+        """Return the reverse, specialized for which of its first inputs are undefined gradients."""
         key = tuple(undefined)
         found = self._reverses.get(key)
         if found is None:
@@ -82,7 +82,7 @@ class GraphFunction:
         return found
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """Return the outputs of the graph as new tensors; in grad mode, they are one node of the eager graph."""
+        """Return the outputs of the graph as new tensors, which in grad mode come from one node of the eager graph."""
         mode = current_mode()
         if mode & FORWARD:
             return list(run_on_tensors(flat(self.graph), inputs))
@@ -116,7 +116,7 @@ class DifferentiableGraph(Function):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph; in forward mode node by node, to compute tangents."""
+        """Run the graph; in forward mode, node by node to compute tangents."""
         function, *inputs = args
         if current_mode() & FORWARD:
             function.forward()
@@ -125,7 +125,7 @@ class DifferentiableGraph(Function):
 
     @staticmethod
     def forward(ctx: Any, function: GraphFunction, *inputs: Any) -> Any:
-        """Run the graph; temporaries are further outputs."""
+        """Run the graph; temporaries are additional outputs."""
         program = function.forward()
         gradient = function.gradient
         assert gradient is not None
@@ -147,14 +147,14 @@ class DifferentiableGraph(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Run the reverse, specialised on which gradients are undefined."""
+        """Run the reverse, specialized for which gradients are undefined."""
         function: GraphFunction = ctx.function
         gradient = function.gradient
         assert gradient is not None
         arriving = [grads[number] for number in gradient.df_input_vjps]
         undefined = [number for number, grad in enumerate(arriving) if grad is None]
         reverse = function.reverse(undefined)
-        with np.errstate(divide="ignore", invalid="ignore"):  # where no gradient flows; see Note [Infinite slopes]
+        with np.errstate(divide="ignore", invalid="ignore"):  # no gradient flows there; see Note [Infinite slopes]
             found = reverse([*arriving, *ctx.saved_tensors])
         result: list[Any] = [None] * (len(function.graph.inputs) + 1)
         for number, grad in zip(gradient.df_output_vjps, found, strict=True):
@@ -198,9 +198,9 @@ class TracedFunction:
         """Return the result for other arguments of the same kind, and write to the arguments as the function does.
 
         Raises:
-            GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
-            GuardError: if a value that control flow depends on differs, or an operator raises an exception that
-                it did not raise then (the error is an instance of the class of that exception, too).
+            GraphError: for arguments with another structure, other shapes or dtypes, or other memory sharing.
+            GuardError: if a value that control flow depends on differs, or an operator raises an exception that it did
+                not raise during tracing (the error is then also an instance of that exception's class).
             ForwardModeError: for tangents of memory that a detached tensor shares and that was written to.
         """
         inputs = self.bound(args, keywords)
@@ -275,7 +275,7 @@ def exception_guard_error(error: Exception) -> GuardError:
 
 
 def function_of(f: Callable[..., Any], *example_inputs: Any, **options: Any) -> TracedFunction:
-    """Trace a function, and return it as a single step of the eager graph.
+    """Trace a function and return it as a single node of the eager graph.
 
     Arguments:
         f: the function.
@@ -295,7 +295,7 @@ def function_of(f: Callable[..., Any], *example_inputs: Any, **options: Any) -> 
 
 
 def checked(tensor: Any, spec: InputSpec) -> Tensor:
-    """Return an input that is of the type expected."""
+    """Return an input after checking that it has the expected type."""
     kind = spec.type
     assert type(kind) is TensorType
     if not isinstance(tensor, Tensor) or tensor.shape != kind.shape or tensor.dtype != kind.dtype:
@@ -312,7 +312,8 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
     histories: dict[int, int] = {}
     first: dict[int, tuple[Tensor, InputSpec]] = {}
     for tensor, spec in zip(inputs, specs, strict=True):
-        if is_scalar(tensor):  # it shares no memory: it may replace several inputs, but several may not replace one
+        # shares no memory: it may replace several inputs, but several inputs must not replace one
+        if is_scalar(tensor):
             if first.setdefault(spec.memory, (tensor, spec))[0] is not tensor:
                 raise other_sharing(spec)
             continue
@@ -330,7 +331,7 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
 
 
 def other_sharing(spec: InputSpec) -> GraphError:
-    """Return the problem if an input shares memory with others that it did not share with."""
+    """Return a description of the problem if an input shares memory with others that it did not share with."""
     return GraphError(
         f"the argument {spec.path} shares memory with others in a different way than when the function was traced"
     )
@@ -348,7 +349,7 @@ def is_placed_alike(tensor: Tensor, other: Tensor, spec: InputSpec, theirs: Inpu
 
 
 def difference(wanted: Structure, given: Structure, path: str) -> str | None:
-    """Return the place where two trees `(args, keywords)` differ in structure; None if they do not."""
+    """Return the path at which two trees `(args, keywords)` differ in structure, or None."""
     if isinstance(wanted, Branch) and isinstance(given, Branch):
         if wanted.kind is not given.kind or {*wanted.keys} != {*given.keys}:
             one, other = [f"a {each.kind.__name__} of {', '.join(map(repr, each.keys))}" for each in (wanted, given)]
@@ -367,7 +368,7 @@ def difference(wanted: Structure, given: Structure, path: str) -> str | None:
 
 
 def describe_structure(structure: Structure) -> str:
-    """Describe a tree for a message."""
+    """Describe the structure of a tree for a message."""
     if isinstance(structure, Branch):
         return f"a {structure.kind.__name__}"
     return repr(structure.value) if isinstance(structure, Fixed) else "a tensor, an array or a float"

@@ -1,7 +1,7 @@
 """Graphs as Python source: straight-line NumPy, with in-place writes where the analysis of last uses allows them.
 
-The source computes what the interpreter computes. It is kept in `linecache`, so that tracebacks and debuggers show it.
-The file is long because it is a table with an entry for each kind of node.
+The source computes the same as the interpreter. It is registered with `linecache`, so that tracebacks and debuggers
+show it. The file is long because it is a table with an entry for each kind of node.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .passes.tuples import has_tuples, lower_all_tuples
 
 Array = np.ndarray[Any, Any]
-PART: Final = 5000  # nodes in one function: compiling takes more than linear time
-SHOWN: Final = 200_000  # lines; greater programs are not kept as source
+PART: Final = 5000  # the number of nodes in one function, since compilation takes more than linear time
+SHOWN: Final = 200_000  # lines; the source of larger programs is not kept
 LARGE: Final = 1 << 12  # elements; variables of larger arrays are deleted after their last use
 numbers: Final = itertools.count(1)
 
@@ -44,10 +44,11 @@ class Program:
 
     Arguments:
         graph: the graph.
-        function: takes a list of arrays and returns a tuple of arrays: new ones, inputs, constants and views of these.
+        function: a function of a list of arrays that returns a tuple of arrays: new ones, inputs, constants, and views
+            of these.
         parts: the source of each of its functions; empty for a large program.
         constants: the ids of constant arrays, which must not be written to.
-        linear: the graph with its linear blocks; None if it has none.
+        linear: the graph with its linear blocks, or None if it has none.
     """
 
     graph: Graph
@@ -58,7 +59,7 @@ class Program:
     _specialized: dict[tuple[int, ...], Program] = attrs.field(factory=dict, init=False)
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """Run it; see `interpreter.run`."""
+        """Run the program; see `interpreter.run`."""
         if self.linear is not None:
             undefined = tuple([number for number, given in enumerate(inputs) if given is None])
             if undefined:
@@ -66,7 +67,7 @@ class Program:
         return self.function(inputs)
 
     def _specialized_on(self, undefined: tuple[int, ...]) -> Program:
-        """Return the program for some undefined gradients."""
+        """Return the program specialized for some undefined gradients."""
         found = self._specialized.get(undefined)
         if found is None:
             assert self.linear is not None
@@ -80,12 +81,12 @@ class Program:
 
 
 def program_of(graph: Graph, name: str = "graph") -> Program:
-    """Generate Python source for a graph, and compile it.
+    """Generate Python source for a graph and compile it.
 
     Arguments:
         graph: the graph. The source assumes that the gradients in linear blocks are defined; if some are None, the
-            program runs another version specialised for that case. Inputs and outputs that are tuples or lists are
-            replaced by their items.
+            program runs a version specialized for that case. Inputs and outputs that are tuples or lists are replaced
+            by their items.
         name: the name of the function.
 
     Example:
@@ -179,13 +180,13 @@ class Writer:
         return Program(self.graph, run, parts, self._constants())
 
     def _part_function(self, name: str, nodes: list[Node], start: int, slots: dict[Value, int]) -> str:
-        """Return the source of a function of some nodes.
+        """Return the source of a function that executes some of the nodes.
 
         Arguments:
             name: its name.
             nodes: all nodes.
             start: the number of the first node of this function.
-            slots: the places of values in the list; values that later functions need get places.
+            slots: the slots of values in the list; slots are assigned to values that later functions need.
         """
         stop = min(start + PART, len(nodes))
         last = self.uses.last
@@ -218,7 +219,7 @@ class Writer:
         return frozenset([id(node.attributes[0].array) for node in self.graph.block if node.kind == "constant"])
 
     def _output(self, value: Value | None, slots: dict[Value, int]) -> Any:
-        """Return the place of an output: a slot, or the array of a constant."""
+        """Return the location of an output: a slot, or the array of a constant."""
         if value is None:
             return None
         if value.node.kind == "constant":
@@ -254,7 +255,7 @@ class Writer:
         return found
 
     def _name_in_environment(self, prefix: str, obj: Any) -> str:
-        """Return a name for an object that the source takes from its environment."""
+        """Return a name for an object that the source accesses through its environment."""
         name = prefix = re.sub(r"\W", "_", prefix)
         number = 2
         while self.environment.get(name, obj) is not obj:
@@ -265,14 +266,14 @@ class Writer:
         return name
 
     def _copied_to_row_order(self, value: Value) -> list[str]:
-        """Return a line that copies a value into row order, because windows of it are taken."""
+        """Return a line that copies a value into row-major order, because windows of it are taken."""
         if value not in self.bases or self._is_in_row_order(value):
             return []
         name = self.name_of(value)
         return [f"    {name} = in_row_order({name})"]
 
     def _is_in_row_order(self, value: Value) -> bool:
-        """Return whether a value is known to be an array in row order."""
+        """Return whether a value is known to be an array in row-major order."""
         node = value.node
         if node.kind in WRITES or node.kind in ("full", "constant"):
             return True
@@ -344,7 +345,7 @@ class Writer:
         return [*lines, f"    {call}({taken}, {index}, {value})"]
 
     def _element_index(self, base: Value, window: Window) -> str | None:
-        """Return the index of a window's single element; None for other windows."""
+        """Return the index of a window's only element, or None for other windows."""
         kind = base.type
         assert type(kind) is TensorType
         if window.sizes or window.dtype is not None:
@@ -354,7 +355,7 @@ class Writer:
         return ", ".join([str(int(number)) for number in np.unravel_index(window.offset, kind.shape)])
 
     def _window(self, name: str, base: Value, window: Window) -> str:
-        """Return an expression for a window of an array in row order."""
+        """Return an expression for a window of an array in row-major order."""
         kind = base.type
         assert type(kind) is TensorType
         dtype = kind.dtype if window.dtype is None else window.dtype
@@ -416,7 +417,7 @@ class Writer:
         assert base is not None
         place = self._element_index(base, window)
         if place is not None:
-            return f"{name}[{place}]"  # a number, which no write changes
+            return f"{name}[{place}]"  # a number, which cannot be written to
         taken = self._window(name, base, window)
         return f"{taken}.copy()" if node in self.uses.copied else taken
 
@@ -444,14 +445,14 @@ class Writer:
 
 @attrs.frozen
 class Text:
-    """A piece of source in place of a value."""
+    """A piece of source code in place of a value."""
 
     text: str
 
 
 @attrs.frozen
 class OwnedForward:
-    """The forward of an operator; its results share no memory with its arguments."""
+    """The forward of an operator whose results share no memory with its arguments."""
 
     forward: Callable[..., Any]
 
@@ -467,7 +468,7 @@ class OwnedForward:
 
 @attrs.frozen
 class Owned:
-    """An opaque step; its results share no memory with its inputs or with each other."""
+    """An opaque step whose results share no memory with its inputs or with each other."""
 
     step: Step
 
@@ -490,7 +491,7 @@ def is_literal(value: Any) -> bool:
 
 
 def arrays(outputs: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
-    """Return outputs as arrays; NumPy returns numbers for 0-d results."""
+    """Convert outputs to arrays, since NumPy returns numbers for 0-d results."""
     return tuple([np.asarray(each) if tensor else each for each, tensor in zip(outputs, wanted, strict=True)])
 
 

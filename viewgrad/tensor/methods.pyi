@@ -217,7 +217,7 @@ class OperatorMethods:
         """Return the indices of the nonzero elements, with a row for each."""
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-        """Return a view of the memory of the tensor's base, by lengths, strides and offset in elements.
+        """Return a view of the memory of the tensor's base, given by sizes, strides and offset in elements.
 
         Arguments:
             size: the lengths of its dimensions.
@@ -225,9 +225,10 @@ class OperatorMethods:
             storage_offset: the start of the view, in elements from the start of the base; by default the start of `self`.
 
         Raises:
-            ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
-            ViewInPlaceError: for a view whose history is not that of its base.
-            ForwardModeError: for a dual tensor that is only a part of its base, as the tangents of other parts are unknown.
+            ValueError: for a window that extends beyond the memory, or a base that is not in row-major order.
+            ViewInPlaceError: for a view whose history is separate from that of its base.
+            ForwardModeError: for a dual tensor that is only part of its base, since the tangents of other parts are
+                unknown.
         """
 
     def astype(self, dtype: npt.DTypeLike | None, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
@@ -346,10 +347,10 @@ class OperatorMethods:
         """Return a copy with the same history, by default in row-major order."""
 
     def copy_(self, src: Any) -> Tensor:
-        """Overwrite this tensor with `src`, broadcast and cast as in NumPy's assignments."""
+        """Overwrite the tensor with `src`, broadcast and cast as in a NumPy assignment."""
 
     def copy_where_(self, src: Any, mask: Any) -> Tensor:
-        """Write `src` to the elements where the bool array `mask`, which is broadcast, is true."""
+        """Write `src` to the elements selected by the bool array `mask`, which is broadcast."""
 
     def copysign(self, other: _TensorLike) -> Tensor:
         """The magnitude of the first argument with the sign of the second; gradient 0 at 0."""
@@ -583,7 +584,7 @@ class OperatorMethods:
         """The exponential."""
 
     def expand(self, *sizes: Any) -> Tensor:
-        """Return a view with dimensions of length 1 repeated and new ones added in front; -1 keeps a length."""
+        """Return a view with dimensions of length 1 repeated and new dimensions added in front; -1 keeps a length."""
 
     def expand_as(self, other: Tensor) -> Tensor:
         """Return a view broadcast to the shape of `other`."""
@@ -1606,7 +1607,7 @@ class OperatorMethods:
         """The singular values in descending order."""
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
-        """Return a view with two dimensions exchanged."""
+        """Return a view with two dimensions swapped."""
 
     def take(self, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise') -> Tensor:
         """Return the elements, or slices along `axis`, at the given indices."""
@@ -1685,7 +1686,9 @@ class OperatorMethods:
         """Return the slices of dimension `dim`, each without that dimension."""
 
     def unfold(self, dimension: int, size: int, step: int = 1) -> Tensor:
-        """Return a view of all windows of `size` elements along `dimension`, `step` apart, as a new last dimension."""
+        """Return a view of all windows of `size` elements along `dimension`, at intervals of `step`, as a new last
+        dimension.
+        """
 
     def unique(self, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
         """The sorted distinct values; the gradient goes to the first occurrence of each."""
@@ -1740,13 +1743,13 @@ class OperatorMethods:
         """Return a view in another shape, or of the same memory with another real or complex dtype."""
 
     def view_as(self, other: Tensor) -> Tensor:
-        """Return a view in the shape of `other`."""
+        """Return a view with the shape of `other`."""
 
     def view_as_complex(self) -> Tensor:
         """Return a real tensor whose last dimension has length 2 as a complex one without that dimension."""
 
     def view_as_real(self) -> Tensor:
-        """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
+        """Return a complex tensor as a real one with a last dimension of length 2 for the real and imaginary parts."""
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """Return the tensor's elements where the condition is true, and those of `other` elsewhere."""
@@ -1823,7 +1826,7 @@ class OperatorMethods:
 
     @property
     def imag(self) -> Tensor:
-        """Return the imaginary parts: a view for a complex tensor (a scalar for a scalar), zeros for a real one."""
+        """Return the imaginary part: a view for a complex array, a scalar for a complex scalar, zeros for a real tensor."""
 
     @imag.setter
     def imag(self, value: _TensorLike) -> None: ...
@@ -1834,7 +1837,7 @@ class OperatorMethods:
 
     @property
     def mT(self) -> Tensor:
-        """Return a view with the last two dimensions exchanged."""
+        """Return a view with the last two dimensions swapped."""
 
     @property
     def numerator(self) -> Tensor:
@@ -1842,7 +1845,8 @@ class OperatorMethods:
 
     @property
     def real(self) -> Tensor:
-        """Return the real parts: a view for a complex tensor (a scalar for a scalar), a real tensor itself."""
+        """Return the real part: a view for a complex array, a scalar for a complex scalar, the tensor itself if it is real.
+    """
 
     @real.setter
     def real(self, value: _TensorLike) -> None: ...

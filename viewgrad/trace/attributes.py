@@ -1,4 +1,4 @@
-"""The attributes of nodes: the options that are known before a graph runs."""
+"""The attributes of nodes, which are the options known before a graph runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..tensor.equality import array_key, is_same_array
 from .types import Window
 
-LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
+LARGE: Final = 16  # elements; larger arrays of equal elements are created when the graph runs
 Array = np.ndarray[Any, Any]
 
 
@@ -32,7 +32,7 @@ class IndexInput:
 
 
 class Frozen:
-    """An array that never changes: equal to another that has the same elements.
+    """An immutable array, equal to any other with the same elements.
 
     Attributes:
         array: the array.
@@ -56,7 +56,7 @@ class Frozen:
 
 
 def unfrozen(option: Any) -> Any:
-    """Return an attribute as an operator takes it: with arrays in place of frozen ones."""
+    """Return an attribute in the form that an operator accepts, with frozen arrays replaced by arrays."""
     kind = type(option)
     if kind is Frozen:
         return option.array
@@ -86,7 +86,7 @@ def interned(known: dict[Any, Any], attributes: Any) -> Any:
 
 
 def typed(attributes: Any) -> Any:
-    """Return attributes that are equal only if they are identical: 1 is not 1.0, and 0.0 is not -0.0."""
+    """Return attributes that are equal only if they are identical: 1 differs from 1.0, and 0.0 from -0.0."""
     if type(attributes) is tuple:
         return tuple([typed(option) for option in attributes])
     if type(attributes) is list:
@@ -97,7 +97,7 @@ def typed(attributes: Any) -> Any:
 
 
 def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape of `array[pattern]` for an array of `shape` and index arrays of the shapes `given`."""
+    """Return the shape of `array[pattern]` for an array of `shape` and index arrays with the shapes `given`."""
     probe = np.broadcast_to(np.empty((), bool), shape)
     items = []
     for item in pattern:
@@ -109,7 +109,7 @@ def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[
 
 
 def full_or_constant(array: Array, garbage: bool) -> tuple[str, Any]:
-    """Return the kind and the attributes of a node for the elements of an array."""
+    """Return the kind and attributes of a node for the elements of an array."""
     if garbage:
         return "full", (array.shape, array.dtype.type(0).item(), array.dtype)
     if array.size > 1:

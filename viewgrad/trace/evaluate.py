@@ -1,7 +1,7 @@
-"""The evaluation of nodes: the semantics of each primitive, for the values of a namespace.
+"""The evaluation of nodes: the semantics of each primitive for the values of a namespace.
 
 Arrays that are visible elsewhere are never written to, and values may be windows of other values. The generated source
-of graphs does the same, with in-place writes where they are safe.
+of graphs behaves in the same way, with in-place writes where they are safe.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def run_node(
 
     Arguments:
         node: the node.
-        inputs: its inputs: values of the namespace, None for operands that are not given and for undefined gradients.
+        inputs: its inputs: values of the namespace, or None for omitted operands and undefined gradients.
         where: the source line of a node, for messages.
-        namespace: the operations on values; those on arrays if omitted.
-        in_place: whether a write may happen in place; for a read, whether it must be a copy.
+        namespace: the operations on values; by default those on arrays.
+        in_place: whether a write may happen in place; for a read, whether it must copy.
     """
     xp = ARRAYS if namespace is None else namespace
     rule = RULES.get(node.kind)
@@ -79,7 +79,7 @@ def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple
 
 
 def window_of(base: Array, window: Window) -> Array:
-    """Return the window of an array in row order."""
+    """Return the window of an array in row-major order."""
     dtype = base.dtype if window.dtype is None else window.dtype
     sizes = window.sizes
     if 0 in sizes:
@@ -90,23 +90,23 @@ def window_of(base: Array, window: Window) -> Array:
 
 
 def in_row_order(base: Any) -> Array:
-    """Return an array in row order."""
+    """Return an array in row-major order."""
     array = np.asarray(base)
     return array if array.flags.c_contiguous else array.copy("C")
 
 
 def copied(base: Any) -> Array:
-    """Return a copy in row order."""
+    """Return a copy in row-major order."""
     return np.array(base, order="C")
 
 
 def indexed_by(pattern: tuple[Any, ...], given: Sequence[Array]) -> tuple[Any, ...]:
-    """Return the index that a pattern means."""
+    """Return the index represented by a pattern."""
     return tuple([given[item.number] if type(item) is IndexInput else unfrozen(item) for item in pattern])
 
 
 def put(window: Array, index: tuple[Any, ...], value: Any) -> None:
-    """Assign `window[index] = value`; for repeated indices the last value wins."""
+    """Assign `window[index] = value`; for repeated indices, the last value is assigned."""
     last = last_writers(window, index)
     value = np.asarray(value)
     if last is not None:
@@ -151,9 +151,9 @@ TAKEN: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class ArrayNamespace:
-    """The operations on values by which nodes are evaluated: here on arrays, where writes copy their base.
+    """The operations on values with which nodes are evaluated, here on arrays, where writes copy their base.
 
-    An index of a write is None for the whole window.
+    An index of None means the whole window.
     """
 
     def from_array(self, array: Array) -> Any:
@@ -166,7 +166,7 @@ class ArrayNamespace:
         return array
 
     def read(self, base: Any, window: Window, is_copied: bool) -> Any:
-        """Return a window of a base; if `is_copied`, in memory of its own."""
+        """Return a window of a base, in memory of its own if `is_copied`."""
         return None if base is None else window_of(in_row_order(base), window)
 
     def gather(self, value: Any, index: tuple[Any, ...]) -> Array:
@@ -178,14 +178,14 @@ class ArrayNamespace:
         return copied(base)
 
     def assign(self, base: Any, window: Window, index: Any, value: Any, recorded: bool) -> None:
-        """Assign to a window of a base; `recorded` says whether the write is in the history of the base."""
+        """Assign to a window of a base; `recorded` states whether the write is in the history of the base."""
         if index is None:
             window_of(base, window)[...] = value
         else:
             put(window_of(base, window), index, value)
 
     def accumulate(self, base: Any, window: Window, index: Any, value: Any, recorded: bool) -> None:
-        """Add to a window of a base; elements that are selected several times are added to several times."""
+        """Add to a window of a base; repeated elements accumulate."""
         if index is None:
             add_into(base, window, value)
         else:
@@ -200,7 +200,7 @@ class ArrayNamespace:
         return value
 
     def undefined(self, kind: Any) -> Any:
-        """Return the undefined gradient of a type."""
+        """Return the undefined gradient for a type."""
         return None
 
     def add(self, first: Any, second: Any) -> Array:
@@ -224,7 +224,7 @@ ARRAYS: Final = ArrayNamespace()
 
 
 def add_into(base: Array, window: Window, value: Any) -> None:
-    """Add to a window of an array in row order; what overlaps itself adds up."""
+    """Add to a window of an array in row-major order; overlapping elements accumulate."""
     if 0 in window.sizes:
         return
     target = window_of(base, window)
@@ -232,10 +232,10 @@ def add_into(base: Array, window: Window, value: Any) -> None:
         np.add(target, value, target)
         return
     flat = base.reshape(-1)
-    if window.dtype is not None and window.dtype.kind == "f":  # parts of complex numbers
+    if window.dtype is not None and window.dtype.kind == "f":  # real or imaginary parts of complex numbers
         flat = flat.view(window.dtype)
     places = window_of(np.arange(flat.size), window._replace(dtype=None))
-    if window.dtype is not None and window.dtype.kind == "c":  # complex numbers on pairs of real ones
+    if window.dtype is not None and window.dtype.kind == "c":  # complex numbers stored in pairs of real numbers
         add_at(flat, places, np.real(value))
         add_at(flat, places + 1, np.imag(value))
     else:

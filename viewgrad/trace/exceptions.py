@@ -1,8 +1,8 @@
 """Exceptions raised by operators, and the nodes that check whether they are raised again.
 
-A program that catches an exception of an operator (`LinAlgError` of a Cholesky factorization, for example) branches on
-values. The branch is guarded like any other: the node `raises:module:Class:operator` returns a bool, and a guard checks
-it. See Note [Exceptions as guards] in docs/notes/symbolic.md.
+A program that catches an exception of an operator (for example `LinAlgError` from a Cholesky factorization) branches on
+values. The branch is guarded like any other: the node `raises:module:Class:operator` returns a bool, which a guard
+checks. See Note [Exceptions as guards] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .attributes import IndexInput
 if TYPE_CHECKING:
     from .graph import Graph, Node, Value
 
-RAISES: Final = "raises:"  # how the kinds of these nodes begin
-RAN: Final = "no exception"  # the guard that keeps an operator, whose result is unused, since it might raise
+RAISES: Final = "raises:"  # the prefix of the kinds of these nodes
+RAN: Final = "no exception"  # the guard that keeps an operator with an unused result, since it may raise
 # The library's operators that raise for some values.
 MAY_RAISE: Final = frozenset(
     "_accumulated _all_pole _differentiable_roots _quantile_weights _scatter_along_axis _scatter_into_zeros bincount "
@@ -33,15 +33,15 @@ MAY_RAISE: Final = frozenset(
     "nll_loss one_hot pinv qr repeat scatter scatter_add slogdet solve solve_triangular svd svdvals take "
     "take_along_axis".split()
 )
-STATIC: Final = (TypeError, np.exceptions.AxisError)  # shapes and dtypes decide whether these are raised
+STATIC: Final = (TypeError, np.exceptions.AxisError)  # exceptions that depend on shapes and dtypes only
 
 
 def is_static(error: BaseException, inplace: bool) -> bool:
-    """Return whether shapes and dtypes alone decide that an operator raises an exception.
+    """Return whether an exception of an operator depends on shapes and dtypes alone.
 
     Arguments:
         error: the exception.
-        inplace: whether the operator writes to its first argument; then a `ValueError` is one of shapes.
+        inplace: whether the operator writes to its first argument; a `ValueError` then concerns shapes.
     """
     return isinstance(error, STATIC) or (
         inplace and isinstance(error, ValueError) and not isinstance(error, np.linalg.LinAlgError)
@@ -49,9 +49,9 @@ def is_static(error: BaseException, inplace: bool) -> bool:
 
 
 def raising_kind(error: BaseException, operator: Operator) -> str | None:
-    """Return the kind of the node that checks whether an operator raises an exception, or None if no kind does.
+    """Return the kind of the node that checks whether an operator raises an exception, or None if there is none.
 
-    Floating-point errors and warnings have none: `numpy.errstate` and the filters of warnings decide on them, too.
+    There is none for floating-point errors and warnings, which also depend on `numpy.errstate` and warning filters.
     """
     kind = type(error)
     if isinstance(error, (FloatingPointError, Warning)) or OPERATORS.get(operator.name) is not operator:
@@ -73,7 +73,7 @@ def _class_called(name: str) -> Any:
 
 @functools.cache
 def raising_operator(kind: str) -> Operator | None:
-    """Return the operator of such a kind of nodes: it has the arguments of the checked operator, and returns a bool."""
+    """Return the operator of such a kind of nodes, with the arguments of the checked operator and a bool result."""
     module, name, operator_name = kind.removeprefix(RAISES).split(":")
     operator, raised = OPERATORS.get(operator_name), _class_called(f"{module}:{name}")
     if operator is None or raised is None:
@@ -105,14 +105,14 @@ def _raising_forward(operator: Operator, raised: type) -> Callable[..., Any]:
 
 
 def _array(value: Any) -> Any:
-    """Return the elements of a tensor, or of each in a list; anything else as it is."""
+    """Return the elements of a tensor, or of each tensor in a list; return other objects unchanged."""
     if isinstance(value, list):
         return [_array(each) for each in value]
     return getattr(value, "_array", value)
 
 
 def guard_exceptions(graph: Graph) -> None:
-    """Guard the operators that raised nothing, may raise for other values, and whose results are unused.
+    """Guard the operators that raised nothing, may raise for other values, and have unused results.
 
     Otherwise they would be removed as dead code, although `try: cholesky(m)` tests whether `m` is positive definite.
     """

@@ -1,11 +1,12 @@
-"""Graphs: programs as values and nodes, in blocks.
+"""Graphs: programs as values and nodes, organized in blocks.
 
-A node has input and output values; each value is the output of one node. There are no side effects in a graph, apart
-from guards, which raise: the output of a write is a new version of its base. A graph of a million nodes fits into a
-few hundred megabytes; therefore nodes and values have slots and tuples, and one object where there is one
-output. See Note [Memory of graphs] in docs/notes/symbolic.md.
+A node has input and output values; each value is the output of one node. Graphs have no side effects except guards,
+which raise: the output of a write is a new version of its base. A graph of a million nodes fits into a few hundred
+megabytes, so nodes and values use slots and tuples, and a single object instead of a tuple if there is one output. See
+Note [Memory of graphs] in docs/notes/symbolic.md.
 
-The file is long because values, nodes, blocks and graphs hold links to each other, which are maintained together.
+The file is long because values, nodes, blocks and graphs are linked to each other, and the links are maintained
+together.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .types import Type
 if TYPE_CHECKING:
     from .signature import Signature
 
-FEW: Final = 16  # users that are looked through one by one
+FEW: Final = 16  # the number of users that are searched one by one
 Use = tuple["Node", int]  # the user of a value, and the number of the input
 
 
@@ -34,7 +35,8 @@ class Value:
 
     node: Node
     type: Type
-    _users: Any  # None, the only user, a list with an entry for each use, or a dictionary of how many uses each makes
+    # None, the only user, a list with an entry for each use, or a dictionary with the number of uses by each user
+    _users: Any
 
     def __init__(self, node: Node, type: Type) -> None:
         self.node = node
@@ -43,7 +45,7 @@ class Value:
 
     @property
     def users(self) -> list[Node]:
-        """The nodes that use it, once for each use; outputs of a block are used by its `return`."""
+        """The nodes that use the value, once for each use; outputs of a block are used by its `return`."""
         users = self._users
         if users is None:
             return []
@@ -53,7 +55,7 @@ class Value:
 
     @property
     def uses(self) -> list[Use]:
-        """Return its uses: pairs of the node and the number of the input."""
+        """Return the uses of the value, as pairs of a node and the number of the input."""
         users = {id(user): user for user in self.users}.values()
         return [(user, i) for user in users for i, value in enumerate(user.inputs) if value is self]
 
@@ -64,11 +66,11 @@ class Value:
 
     @property
     def number(self) -> int:
-        """The number of this value among the outputs of its node."""
+        """The number of the value among the outputs of its node."""
         return 0 if self.node._output is self else self.node._output.index(self)
 
     def replace_all_uses_with(self, other: Value) -> None:
-        """Replace this value by `other` in all nodes that use it."""
+        """Replace the value by `other` in all nodes that use it."""
         if other is self:
             return
         for user in self.users:
@@ -108,7 +110,7 @@ class Value:
                     self._users = None
 
     def any_user(self, test: Callable[[Node], bool]) -> bool:
-        """Return whether any node that uses it satisfies a predicate."""
+        """Return whether any node that uses the value satisfies a predicate."""
         users = self._users
         if users is None:
             return False
@@ -119,7 +121,7 @@ class Value:
 
 
 class Node:
-    """A step of a graph.
+    """One operation in a graph.
 
     Attributes:
         kind: the name of an operator, or one of the kinds in `primitives.py`.
@@ -159,25 +161,25 @@ class Node:
 
     @property
     def outputs(self) -> tuple[Value, ...]:
-        """The values it computes."""
+        """The values that the node computes."""
         output = self._output
         return (output,) if type(output) is Value else output
 
     @property
     def output(self) -> Value:
-        """The only value it computes."""
+        """The only value that the node computes."""
         assert type(self._output) is Value, f"{self.kind} has {len(self._output)} outputs"
         return self._output
 
     @property
     def requires_grad(self) -> bool:
-        """Return whether a gradient can flow to any of its outputs."""
+        """True if a gradient can flow to any of the outputs."""
         output = self._output
         if type(output) is Value:
             return output.type.requires_grad
         return any(value.type.requires_grad for value in output)
 
-    # -- changing it ---------------------------------------------------------------------------------------------------
+    # -- modification --------------------------------------------------------------------------------------------------
 
     def replace_input(self, number: int, value: Value | None) -> None:
         """Replace input `number`."""
@@ -254,7 +256,7 @@ class Node:
 
 
 class BlockNode(Node):
-    """A node that has blocks inside."""
+    """A node that contains blocks."""
 
     __slots__ = ("blocks",)
 
@@ -279,7 +281,7 @@ class Block:
     __slots__ = ("_params", "first", "owner", "returns")
 
     owner: Node | None
-    _params: Node | None  # made on first access: most blocks have no inputs
+    _params: Node | None  # created on first access, since most blocks have no inputs
     returns: Node
     first: Node
 
@@ -316,13 +318,13 @@ class Block:
         return self.params.add_outputs(types)
 
     def order_inputs(self, values: Iterable[Value]) -> None:
-        """Replace the inputs by these, in this order; all others must be unused."""
+        """Replace the inputs by the given ones, in this order; all others must be unused."""
         values = tuple(values)
         assert not any(value.is_used for value in {*self.inputs}.difference(values))
         self.params._output = values[0] if len(values) == 1 else values
 
     def add_output(self, value: Value | None) -> int:
-        """Add an output, and return its number."""
+        """Add an output and return its number."""
         self.add_outputs((value,))
         return len(self.returns.inputs) - 1
 
@@ -360,7 +362,7 @@ class Block:
     def append(
         self, kind: str, inputs: Iterable[Value | None], attributes: Any, types: Iterable[Type], location: int = -1
     ) -> Node:
-        """Append a new node, and return it."""
+        """Append a new node and return it."""
         return Node(kind, inputs, attributes, types, location).insert_before(self.returns)
 
     def clear(self) -> None:
@@ -381,8 +383,8 @@ class Block:
 
         Arguments:
             target: the block to copy into.
-            values: for each input, its replacement in the target; the replacements of inner values are added.
-            outside: replacements of values from outside the block; by default these values themselves.
+            values: the replacement of each input in the target; the replacements of inner values are added.
+            outside: the replacements of values from outside the block; by default the values themselves.
             before: the node before which to insert the copies; by default the end of the block.
             location: a function from the locations of the nodes to those of the copies.
 
@@ -412,7 +414,7 @@ class Block:
 
 
 class Graph:
-    """A program.
+    """A program as a graph.
 
     Attributes:
         block: its nodes.
@@ -474,7 +476,7 @@ class Graph:
     def __len__(self) -> int:
         return sum(1 for _ in self.nodes())
 
-    if TYPE_CHECKING:  # text.py and drawing.py attach these
+    if TYPE_CHECKING:  # attached by text.py and drawing.py
 
         def text(self, *, locations: bool = True, objects: list[Any] | None = None) -> str: ...
         def to_dot(self) -> str: ...

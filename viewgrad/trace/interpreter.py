@@ -1,4 +1,4 @@
-"""The interpreter runs a graph node by node. It is the specification of the semantics of graphs."""
+"""The interpreter, which runs a graph node by node and specifies the semantics of graphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
     Raises:
         GuardError: if a value that control flow depends on differs from its value during tracing.
-        GraphError: if inputs have other shapes or dtypes.
+        GraphError: if inputs have unexpected shapes or dtypes.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -44,7 +44,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def checked(given: Any, kind: Any, what: str) -> Any:
-    """Return an input, as an array of the type expected."""
+    """Return an input as an array of the expected type."""
     if type(kind) is not TensorType or given is None:
         return given
     array = np.asarray(given)
@@ -56,7 +56,7 @@ def checked(given: Any, kind: Any, what: str) -> Any:
 def run_block(
     block: Block, values: dict[Value, Any], graph: Graph, undefined: AbstractSet[Any] = frozenset()
 ) -> tuple[Any, ...]:
-    """Run the nodes of a block; `values` holds the values so far, and gets those of the block.
+    """Run the nodes of a block; `values` contains the values so far, to which those of the block are added.
 
     Arguments:
         undefined: gradients that are zeros in `values`, and do not contribute to the gradients of a step.
@@ -70,7 +70,9 @@ def run_block(
 
 
 def run_grad_of(node: Node, inputs: list[Any], values: dict[Value, Any], graph: Graph) -> tuple[Any, ...]:
-    """Run a linear block: of undefined gradients alone it gives undefined ones; others among them are zeros."""
+    """Run a linear block. If all incoming gradients are undefined, so are the results; otherwise undefined ones are
+    zeros.
+    """
     if all(value is None for value in inputs):
         return (None,) * len(node.outputs)
     inner = dict(values)

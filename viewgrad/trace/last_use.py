@@ -1,8 +1,9 @@
-"""Last uses: which writes may happen in place, and which windows must be copied before they are overwritten.
+"""Analysis of last uses: which writes may happen in place, and which windows must be copied before they are
+overwritten.
 
-A value that is a window of another shares its buffer. A write may happen in place if the old version is not used later,
-except by windows that were read before, which are then copied when they are read. This is the copy-on-write of eager
-mode, decided ahead of time. See Note [In-place writes in graphs] in docs/notes/symbolic.md.
+A value that is a window of another one shares its buffer. A write may happen in place if the old version is not used
+later, except by windows that were read before, which are then copied when they are read. This is the copy-on-write of
+eager mode, decided ahead of time. See Note [In-place writes in graphs] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
@@ -20,26 +21,28 @@ from ..tensor.saved_windows import share_memory
 from .graph import Block, Graph, Node, Value
 from .types import TensorType, Window
 
-# Writes that are not in the history of the base.
+# Writes that are not recorded in the history of the base.
 UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
 
-# The kinds that give a new version of their first input.
+# The kinds whose output is a new version of their first input.
 WRITES: Final = frozenset(
     {"write", "overwrite", "accumulate", "put_at", "put_at_unrecorded", "add_at", "add_at_unrecorded"}
 )
-# The writes that NumPy runs as assignments. It gets some wrong that read the memory they write to (`t[:, 2] = t[1]`).
+# The writes that NumPy executes as assignments, some of which it computes incorrectly if they read the memory they
+# write to (`t[:, 2] = t[1]`).
 ASSIGNMENTS: Final = frozenset({"write", "overwrite", "add_at", "add_at_unrecorded"})
 ALIASES: Final = frozenset({"read", "detach", "sum_to_size"})  # results that may share the buffer of the first input
 SHARED: Final = frozenset({"param", "constant"})  # results in memory that the program does not own
-COMPARED: Final = 16  # writes that a window is held against; one that outlives more is copied
+# the maximum number of later writes that a window is compared with; a window that outlives more is copied
+COMPARED: Final = 16
 
 
 @attrs.define(eq=False)
 class LastUse:
     """The result of the analysis.
 
-    Attributes: last: of each value, the number of the node that takes it last. It is the length of the block for its
-        outputs, and -1 for one that nothing takes.
+    Attributes: last: for each value, the number of the last node that uses it: the length of the block for its outputs,
+        and -1 for unused values.
         in_place: the writes that may happen in place.
         copied: the reads whose window is copied, since it is overwritten before it is used last.
     """
@@ -50,7 +53,7 @@ class LastUse:
 
 
 def last_uses(block: Block) -> LastUse:
-    """Analyse a block without nested blocks.
+    """Analyze a block without nested blocks.
 
     Arguments:
         block: the block.
@@ -76,17 +79,17 @@ def outlived(graph: Graph) -> set[Value]:
 
 
 def last_use(value: Value, times: dict[Node, int]) -> int:
-    """Return the number of the node that takes a value last."""
+    """Return the number of the last node that uses a value."""
     return max([times[user] for user in value.users], default=-1)
 
 
 def _writes_in_place(
     nodes: list[Node], times: dict[Node, int], last: dict[Value, int]
 ) -> tuple[set[Node], dict[Value, list[int]], dict[Value, Value]]:
-    """Return the in-place writes; their times by buffer, identified by its first value; and the buffers."""
+    """Return the in-place writes, their times by buffer (identified by its first value), and the buffers."""
     in_place: set[Node] = set()
     writes: dict[Value, list[int]] = {}
-    buffers: dict[Value, Value] = {}  # values that fill a buffer of the program's own
+    buffers: dict[Value, Value] = {}  # values that occupy a whole buffer of the program's own
     for node in nodes:
         if node.kind in WRITES:
             base = node.inputs[0]
@@ -121,7 +124,7 @@ def _copied_reads(
         assert base is not None
         if base in inside:
             buffer, window = inside[base]
-            # A window of a window: its position is not computed.
+            # A window of a window; its position is not computed.
             window = None if node.kind == "read" or window is None else window
         elif base in buffers:
             buffer, window = buffers[base], node.attributes if node.kind == "read" else None
@@ -144,7 +147,7 @@ def _copied_reads(
 
 
 def meet(window: Window, write: Node) -> bool:
-    """Return whether a write may overlap a window of the same base (never False if it does)."""
+    """Return whether a write may overlap a window of the same base; False only if it does not."""
     other = write.attributes if type(write.attributes) is Window else write.attributes[0]
     base = write.output.type
     assert type(base) is TensorType
@@ -160,16 +163,17 @@ def meet(window: Window, write: Node) -> bool:
 
 
 def shares(window: Window, other: Window, base: TensorType) -> bool:
-    """Return whether two windows of a base have a place in common."""
+    """Return whether two windows of a base have an element in common."""
     if 0 in window.sizes or 0 in other.sizes:
         return False
-    memory: np.ndarray[Any, Any] = as_strided(np.empty(1, np.int8), (base.size,), (1,))  # nothing looks inside
+    # the contents are not inspected
+    memory: np.ndarray[Any, Any] = as_strided(np.empty(1, np.int8), (base.size,), (1,))
     one, two = (as_strided(memory[each.offset :], each.sizes, each.strides) for each in (window, other))
     return share_memory(one, two)
 
 
 def extent(window: Window) -> tuple[int, int]:
-    """Return the smallest and the greatest element number of a window."""
+    """Return the smallest and the largest element number of a window."""
     low = high = window.offset
     for size, stride in zip(window.sizes, window.strides, strict=True):
         if stride < 0:

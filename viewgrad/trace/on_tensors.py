@@ -1,4 +1,4 @@
-"""The evaluation of graphs on tensors, by the library's own operators: for forward mode and higher derivatives."""
+"""The evaluation of graphs on tensors with the library's operators, for forward mode and higher derivatives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def run_on_tensors(
         graph: the graph.
         inputs: tensors, which are not written to; None for unused ones.
         checks_guards: whether guards are checked.
-        ends_histories: whether results that had no history when the graph was traced, as under `no_grad`, have none.
+        ends_histories: whether results that had no history when the graph was traced, as under `no_grad`, have no
+            history.
 
     Returns:
         The outputs: new tensors, with the histories and tangents that result from the operators.
@@ -64,10 +65,10 @@ def _unshared(values: dict[Value, Any], value: Value | None) -> Any:
 
 @attrs.frozen
 class TensorNamespace(ArrayNamespace):
-    """The operations of nodes on tensors.
+    """The operations on tensors with which nodes are evaluated.
 
     Arguments:
-        ends_histories: whether results of operators that had no history when the graph was traced have none.
+        ends_histories: whether results of operators that had no history when the graph was traced have no history.
     """
 
     ends_histories: bool
@@ -94,7 +95,7 @@ class TensorNamespace(ArrayNamespace):
 
     def assign(self, base: Any, window: Window, index: Any, value: Any, recorded: bool) -> None:
         view = _view(base, window) if window.dtype is None else None  # with the history of the base
-        with ModeSwitch(off=0 if recorded else GRAD):  # a write that has no history still has tangents
+        with ModeSwitch(off=0 if recorded else GRAD):  # a write without a history may still have tangents
             if view is not None:
                 view[... if index is None else index] = value
             elif index is None:
@@ -147,7 +148,7 @@ class TensorNamespace(ArrayNamespace):
 
     def call_operator(self, node: Node, operator: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
         given = list(inputs)
-        is_variant = node.kind.endswith(f"{operator.name}_")  # an in-place variant that the row itself states
+        is_variant = node.kind.endswith(f"{operator.name}_")  # an in-place variant that the row states explicitly
         if is_variant:
             given[0] = given[0].clone()
         args, keywords = forward_call(operator, given, node.attributes)
@@ -163,9 +164,9 @@ class TensorNamespace(ArrayNamespace):
 
 
 def _in_row_order(base: Any) -> Any:
-    """Return a tensor whose elements are in C order, so that windows of it are views.
+    """Return a tensor whose elements are in row-major order, so that windows of it are views.
 
-    It is not a view itself: `as_strided` counts from the start of a view's base.
+    It is not a view itself, since `as_strided` counts from the start of a view's base.
     """
     if base is None or (base.ndim and base._view is None and base.is_contiguous()):
         return base
@@ -173,7 +174,7 @@ def _in_row_order(base: Any) -> Any:
 
 
 def _view(base: Tensor, window: Window) -> Any:
-    """Return a window of a base in C order as a view of it."""
+    """Return a window of a base in row-major order as a view of the base."""
     flat = base.reshape(-1)
     if 0 in window.sizes:
         return flat[:0].reshape(window.sizes)
@@ -187,7 +188,7 @@ def _view(base: Tensor, window: Window) -> Any:
 
 
 def _element_numbers(base: Tensor, window: Window) -> tuple[Tensor, Any]:
-    """Return a base flattened to the dtype of a window, and the element numbers of the window."""
+    """Return a base flattened and viewed in the dtype of a window, and the element numbers of the window."""
     flat = base.reshape(-1)
     if window.dtype is not None and window.dtype.kind == "f":
         flat = flat.view_as_real().reshape(-1)
@@ -195,7 +196,8 @@ def _element_numbers(base: Tensor, window: Window) -> tuple[Tensor, Any]:
 
 
 def _put_parts(base: Tensor, window: Window, value: Tensor) -> None:
-    """Write to a window of another dtype: parts of complex numbers, or complex numbers on pairs of real ones."""
+    """Write to a window of another dtype: parts of complex numbers, or complex numbers stored in pairs of real numbers.
+    """
     flat, places = _element_numbers(base, window)
     if window.dtype is not None and window.dtype.kind == "c":
         value = (value + flat[places] * 0j).view_as_real()

@@ -1,7 +1,7 @@
-"""Opaque steps: operations that are not operators of the table, kept as functions of arrays and of tensors.
+"""Opaque steps: operations that are not operators of the table, stored as functions of arrays and of tensors.
 
 A step computes on arrays when a graph runs, and on tensors when it is differentiated. The derivative of a step is
-another step, which differentiates the first one eagerly. So a graph with opaque steps has derivatives of any order.
+another step, which differentiates the first one eagerly, so graphs with opaque steps have derivatives of any order.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its name in the text of a graph."""
+        """The name in the text of a graph."""
         raise NotImplementedError
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return the outputs from tensors; recorded in grad mode."""
+        """Return the outputs for tensors, recorded in grad mode."""
         raise NotImplementedError
 
     def on_arrays(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return the outputs from arrays."""
+        """Return the outputs for arrays."""
         with ModeSwitch(off=GRAD | TRACE | FORWARD):
             outputs = self.on_tensors(*[None if each is None else from_array(np.array(each)) for each in inputs])
         return tuple([None if output is None else np.asarray(output._array) for output in outputs])
@@ -52,10 +52,10 @@ class FormulaStep(Step):
         operator: the operator.
         formula: the formula.
         names: the names of its inputs: "grad" or "grads[i]", arguments and outputs.
-        options: the other values that it reads, by name.
-        specs: shape and dtype of the inputs whose gradients it computes.
-        grads: for an operator of several outputs, shape and dtype of each, where gradients that are not inputs are
-            zeros; None otherwise.
+        options: the other values that the formula reads, by name.
+        specs: the shapes and dtypes of the inputs whose gradients it computes.
+        grads: for an operator with several outputs, the shape and dtype of each, used for zero gradients; None
+            otherwise.
     """
 
     operator: Operator = attrs.field(eq=id)
@@ -67,15 +67,15 @@ class FormulaStep(Step):
 
     @property
     def name(self) -> str:
-        """Its name in the text of a graph."""
+        """The name in the text of a graph."""
         return f"{self.operator.name}: {self.formula.text}"
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return the gradients, from tensors."""
+        """Return the gradients for tensors."""
         return self._run(inputs, recorded=True)
 
     def on_arrays(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return the gradients, from arrays."""
+        """Return the gradients for arrays."""
         return tuple([None if g is None else np.asarray(g) for g in self._run(inputs, recorded=False)])
 
     def _run(self, inputs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
@@ -91,13 +91,13 @@ def run_formula(
     grads: Sequence[Any] | None,
     recorded: bool,
 ) -> tuple[Any, ...]:
-    """Return the gradients computed by a formula, in the shapes and dtypes of their inputs.
+    """Return the gradients computed by a formula, in the shapes and dtypes of the inputs.
 
     Arguments:
         operator, formula: the formula, and its operator.
-        given: the values that it reads, by name; "grad" or "grads[i]" are gradients.
-        specs: shape and dtype of the inputs that it differentiates; for a list of tensors one entry, a list.
-        grads: shapes and dtypes of the outputs, if there are several.
+        given: the values that the formula reads, by name; "grad" or "grads[i]" are gradients.
+        specs: the shapes and dtypes of the inputs it differentiates; for a list of tensors, one entry that is a list.
+        grads: the shapes and dtypes of the outputs, if there are several.
         recorded: whether the values are tensors.
     """
     values = {name: value for name, value in given.items() if not name.startswith("grads[")}
@@ -141,11 +141,11 @@ def formula_function_of(operator: Operator, formula: Formula, recorded: bool, na
 
 @attrs.frozen
 class FunctionStep(Step):
-    """A differentiable function of tensors: a custom `Function`, for instance.
+    """A differentiable function of tensors, such as a custom `Function`.
 
     Arguments:
-        function: takes tensors, and returns a tensor or a tuple of them.
-        label: its name in messages.
+        function: a function of tensors that returns a tensor or a tuple of tensors.
+        label: the name used in messages.
     """
 
     function: Callable[..., Any]
@@ -153,11 +153,11 @@ class FunctionStep(Step):
 
     @property
     def name(self) -> str:
-        """Its name in the text of a graph."""
+        """The name in the text of a graph."""
         return self.label
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return the outputs from tensors."""
+        """Return the outputs for tensors."""
         result = self.function(*inputs)
         return result if isinstance(result, tuple) else (result,)
 
@@ -166,12 +166,13 @@ class FunctionStep(Step):
 class VjpStep(Step):
     """The gradients of another step.
 
-    Its inputs are those of that step, and after them the gradients of some of its outputs: None for an undefined one.
+    Its inputs are those of the differentiated step, followed by the gradients of some of its outputs, None if
+    undefined.
 
     Arguments:
         step: the differentiated step.
         count: the number of its inputs.
-        arriving: the numbers of the outputs whose gradients are given.
+        arriving: the numbers of the outputs whose gradients are inputs.
         wanted: the numbers of the inputs whose gradients are computed.
     """
 
@@ -182,11 +183,11 @@ class VjpStep(Step):
 
     @property
     def name(self) -> str:
-        """Its name in the text of a graph."""
+        """The name in the text of a graph."""
         return f"gradient of {self.step.name}"
 
     def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return the gradients from tensors; recorded in grad mode."""
+        """Return the gradients for tensors, recorded in grad mode."""
         recorded = bool(current_mode() & GRAD)
         given, grads = list(inputs[: self.count]), inputs[self.count :]
         with ModeSwitch(on=GRAD):

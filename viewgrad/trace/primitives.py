@@ -1,4 +1,4 @@
-"""The kinds of nodes, the operators that some of them are, and which outputs of each a gradient can flow to."""
+"""The kinds of nodes, the corresponding operators, and the outputs of each kind to which a gradient can flow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import TensorType
 if TYPE_CHECKING:
     from .graph import Node, Value
 
-# The kinds besides operators, each with the names of its attributes.
+# The kinds that are not operators, each with the names of its attributes.
 ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "AutogradAdd": (),
     "AutogradZero": (),
@@ -43,7 +43,7 @@ ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "write": ("window",),
 }
 RANDOM: Final = frozenset({"_native_dropout"})  # the operators that draw random numbers
-OURS: Final = "op:"  # prefix of an operator that has the name of one of these kinds
+OURS: Final = "op:"  # the prefix of an operator with the name of one of these kinds
 
 
 @functools.cache
@@ -75,7 +75,7 @@ def operator_of(kind: str) -> Operator | None:
     return found
 
 
-# The operators that choose the shapes of their outputs by values: each with the number of the input that has them.
+# The operators whose output shapes depend on values, each with the number of the input that determines them.
 SHAPED_BY_VALUES: Final = {"bincount": 0, "one_hot": 0, "repeat": 1, "unique": 0, "unique_all": 0}
 
 
@@ -91,18 +91,18 @@ def is_shaped_by_values(operator: Operator, node: Node) -> bool:
 
 
 def is_constant(value: Value) -> bool:
-    """Return whether a value is the same in each run."""
+    """Return whether a value is the same in every run."""
     return value.node.kind in ("constant", "full")
 
 
 def is_deterministic(kind: str) -> bool:
-    """Return whether nodes of a kind are deterministic; operators of users need not be."""
+    """Return whether nodes of a kind are deterministic; users' operators need not be."""
     operator = operator_of(kind)
     return kind != "call" and kind not in RANDOM and not (operator is not None and operator.user_defined)
 
 
 def input_places(operator: Operator, count: int) -> dict[str, list[int]]:
-    """Return the numbers of the inputs that each tensor argument of an operator is; a list of tensors is several."""
+    """Return the numbers of the inputs for each tensor argument of an operator; a list of tensors has several."""
     tensors = operator.signature.tensors
     places: dict[str, list[int]] = {}
     start = 0
@@ -120,7 +120,7 @@ OF_BASE: Final = frozenset({"read", "overwrite", "gather_at", "put_at_unrecorded
 
 
 def types_with_grad(kind: str, inputs: Sequence[Value | None], types: Sequence[Any]) -> list[Any]:
-    """Return the types of a node's outputs, with and without gradients as follows from its inputs."""
+    """Return the types of a node's outputs, with or without gradients depending on its inputs."""
     required = [value is not None and value.type.requires_grad for value in inputs]
     if kind in NEVER:
         required = [False]

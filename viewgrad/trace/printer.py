@@ -1,4 +1,4 @@
-"""Graphs as text, and back."""
+"""The text form of graphs, and its parser."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Printer:
         return found
 
     def literal(self, value: Any) -> str:
-        """Return an attribute."""
+        """Return the text of an attribute."""
         kind = type(value)
         if kind in LITERALS:
             return repr(value)
@@ -127,11 +127,11 @@ class Printer:
 
 
 LITERALS: Final = frozenset({int, float, str, bool, type(None), type(Ellipsis)})
-LONG: Final = frozenset({np.longdouble, np.clongdouble})  # item() and tolist() return these unchanged
+LONG: Final = frozenset({np.longdouble, np.clongdouble})  # returned unchanged by item() and tolist()
 
 
 def number_text(value: Any) -> str:
-    """Return a number as an expression with the same bits, except for the sign of NaN."""
+    """Return an expression for a number with the same bits, except for the sign of NaN."""
     kind = type(value)
     if kind is complex:
         plain = math.isfinite(value.real) and math.isfinite(value.imag) and value.real and value.imag
@@ -142,12 +142,12 @@ def number_text(value: Any) -> str:
 
 
 def items_text(items: Any) -> str:
-    """Return nested lists of numbers as an expression."""
+    """Return an expression for nested lists of numbers."""
     return f"[{', '.join(map(items_text, items))}]" if type(items) is list else number_text(items)
 
 
 def array_text(array: np.ndarray[Any, Any]) -> str:
-    """Return an array as an expression."""
+    """Return an expression for an array."""
     shape = f", {array.shape}" if 0 in array.shape else ""
     return f"array({items_text(array.tolist())}, {array.dtype.name!r}{shape})"
 
@@ -170,7 +170,7 @@ def parse(text: str, objects: list[Any] | None = None) -> Graph:
         The graph, without a signature.
 
     Raises:
-        GraphError: if the text is not a valid graph, with the line.
+        GraphError: if the text is not a valid graph; the message names the line.
 
     Example:
         >>> import viewgrad as vg
@@ -186,7 +186,7 @@ def parse(text: str, objects: list[Any] | None = None) -> Graph:
 
 
 class Parser:
-    """Reads a graph from text."""
+    """Parses a graph from text."""
 
     def __init__(self, text: str, objects: list[Any]) -> None:
         self.lines = [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip()]
@@ -323,7 +323,8 @@ class Parser:
 
 
 def _reduced(graph: Graph) -> tuple[Any, ...]:
-    """Return a graph for `pickle` and `copy`: as text, since links from node to node would be followed without end."""
+    """Reduce a graph for `pickle` and `copy` to text, since following links from node to node would recurse too deeply.
+    """
     objects: list[Any] = []
     return _restored, (text_of(graph, objects=objects), objects, graph.signature)
 

@@ -15,38 +15,39 @@ from ..tensor.tensor import Tensor, as_scalar, from_array
 from .graph import Graph, Node, Value
 from .types import ScalarType, TensorType
 
-WEAK: Final = (float, complex)  # types that take the dtype of the other operand; NumPy's numbers have their own
-# Operators whose result on Python numbers is a Python number.
+# types that adopt the dtype of the other operand; NumPy's numbers have a dtype of their own
+WEAK: Final = (float, complex)
+# Operators whose result for Python numbers is a Python number.
 OF_PYTHON: Final = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "positive", "pow", "remainder", "sub"})
-# Operations that do not promote it: the value is cast to the dtype of the target.
+# Operations that do not promote a number: it is cast to the dtype of the target.
 CASTS: Final = frozenset(
     "write overwrite put_at put_at_unrecorded add_at add_at_unrecorded guard _cast _cast_exactly".split()
 )
 
 
 def number_given(leaf: Any) -> Any:
-    """Return a leaf of arguments, with a scalar in place of a number."""
+    """Return a leaf of the arguments with a number converted to a scalar."""
     if isinstance(leaf, (Tensor, np.ndarray)):
         return leaf
     return as_scalar(from_array(np.array(leaf)))
 
 
 def number_traced(leaf: Any) -> Any:
-    """Return the input for the traced run: a differentiable scalar."""
+    """Return the input for the traced run, a differentiable scalar."""
     if isinstance(leaf, (Tensor, np.ndarray)):
         return leaf
     return Tensor(np.array(leaf), requires_grad=True)[()]
 
 
 def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
-    """Check that inputs that are Python numbers are not promoted to the dtype of another operand.
+    """Check that inputs that are Python numbers are not combined with a narrower dtype.
 
     Arguments:
         graph: the graph.
         given: the inputs that are Python numbers.
 
     Raises:
-        TraceError: if one meets a narrower dtype than its own.
+        TraceError: if a number is combined with a dtype narrower than its own.
     """
     if not given:
         return
@@ -71,7 +72,7 @@ def lower_numbers(graph: Graph) -> None:
     """Convert inputs that are numbers to 0-d tensors.
 
     Raises:
-        TraceError: if one meets a narrower dtype than its own, which it would take.
+        TraceError: if a number is combined with a dtype narrower than its own, which it would adopt.
     """
     given = [value for value in graph.inputs if isinstance(value.type, ScalarType)]
     check_numbers(graph, given)
@@ -81,7 +82,7 @@ def lower_numbers(graph: Graph) -> None:
 
 
 def is_number(value: Value) -> bool:
-    """Return whether a value is a Python number of the program."""
+    """Return whether a value represents a Python number of the program."""
     node: Node = value.node
     return node.kind in ("constant", "full") and type(value.type) is TensorType and not value.type.shape
 

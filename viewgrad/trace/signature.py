@@ -1,4 +1,4 @@
-"""The signature of a graph: arguments, captured tensors, results, and how they alias."""
+"""The signature of a graph: arguments, captured tensors and results, and how they alias."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class InputSpec:
     Arguments:
         kind: "argument", or "closure" for a captured tensor.
         leaf: the number of the argument's leaf, in the order of `func.tree`; -1 for a closure.
-        path: its access path, for messages.
+        path: the path by which it is accessed, for messages.
         type: its type.
         tensor: the captured tensor; None for an argument.
         memory: arguments with the same number share memory.
         place: (first byte, strides in bytes) relative to the lowest byte of the arguments that share memory.
-        history: arguments with the same number are views of one base, or that base.
-        is_view: whether it is a view (a write to it is one to its base).
+        history: arguments with the same number are views of one base, or the base itself.
+        is_view: whether it is a view, so that writes to it are writes to its base.
     """
 
     kind: str
@@ -59,9 +59,9 @@ class ResultSpec:
     Arguments:
         output: the number of the output with its value.
         type: its type.
-        input: the number of the input that it is or views, or None.
+        input: the number of the input that it is, or is a view of; None if there is none.
         base: the number of the output with the value of its base, if other results share its memory; None otherwise.
-        steps: the view functions from that input or base to it; empty if it is the same tensor.
+        steps: the view functions from the input or base to it; empty if it is the same tensor.
         scalar: whether it is a scalar instead of an array.
     """
 
@@ -83,10 +83,9 @@ class Signature:
         result: the structure of the result.
         results: the description of each leaf of the result.
         mutations: the inputs that are written to.
-        aliased: the place where memory with a gradient was written to by a tensor of another history, which forward
-            mode does not support; None if there is none.
-        fixed: by number, the leaves of the arguments that are constants of the program, whose values are not read
-            again.
+        aliased: the source line where memory with a gradient was written to by a tensor with another history, which
+            forward mode does not support; None if there is none.
+        fixed: by number, the leaves of the arguments that are constants of the program and not read again.
         layouts: by number, the memory layout of outputs that are not in row-major order.
         ended: the numbers of the inputs whose history is ended in place.
     """
@@ -103,7 +102,7 @@ class Signature:
 
 
 def layout_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """Return the memory layout of an array: strides in elements that reshape alike, with minimal gaps."""
+    """Return the memory layout of an array as strides in elements that reshape alike, with minimal gaps."""
     strides = [0] * array.ndim
     reach, before = 1, array.itemsize
     for dim in sorted(range(array.ndim), key=lambda dim: (abs(array.strides[dim]), -dim)):
@@ -117,7 +116,7 @@ def layout_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
 
 
 def laid_out(array: np.ndarray[Any, Any], layout: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Return an array with the elements of another, and of a layout."""
+    """Return an array with the elements of another one in a given layout."""
     size = array.itemsize
     room = 1 + sum((extent - 1) * abs(stride) for extent, stride in zip(array.shape, layout, strict=True))
     start = sum((1 - extent) * stride for extent, stride in zip(array.shape, layout, strict=True) if stride < 0)

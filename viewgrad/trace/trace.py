@@ -58,13 +58,13 @@ def trace(
 
     Arguments:
         f: any function of tensors, which may be nested in trees.
-        example_inputs: its arguments. NumPy arrays are passed to it as tensors that share their memory.
-        escapes: what to do if a value leaves the library through `item()`, `float()` or `numpy()`: "error", or "guard"
-            to check in each run that it is unchanged.
+        example_inputs: its arguments. NumPy arrays are passed as tensors that share their memory.
+        escapes: what to do if a value leaves the library through `item()`, `float()` or `numpy()`: "error" to raise, or
+            "guard" to check in each run that the value is unchanged.
         numbers: how to treat floats and complex numbers among the arguments: "fixed" makes them constants of the graph;
             "inputs" makes them inputs with gradients, and the function receives scalars of type `np.float64` or
             similar. Integers, bools and strings are always constants.
-        keywords: further arguments.
+        keywords: keyword arguments.
 
     Returns:
         The graph. Its inputs are the tensors among the arguments, in the order of `func.tree`, then captured tensors.
@@ -103,7 +103,7 @@ def record(
     numbers: str = "fixed",
     limit: int | None = None,
 ) -> Record:
-    """Run a function normally, and record its graph; see `trace`.
+    """Run a function normally and record its graph; see `trace`.
 
     Arguments:
         f: the function.
@@ -146,7 +146,7 @@ def options_of(graph: Graph) -> list[Any]:
 
 
 def check_containers(containers: Containers) -> None:
-    """Raise for a function that has changed the items of lists and dicts among its arguments."""
+    """Raise if a function has changed the items of lists and dicts among its arguments."""
     changed = containers.changed()
     if changed is not None:
         containers.give_back()
@@ -168,7 +168,7 @@ def observing(tracer: Tracer) -> Any:
 
 
 def argument_names(f: Callable[..., Any]) -> list[str]:
-    """Return the names of a function's positional arguments, as far as they are known."""
+    """Return the known names of a function's positional arguments."""
     code = getattr(f, "__code__", None)
     return [] if code is None else list(code.co_varnames[: code.co_argcount])
 
@@ -190,7 +190,7 @@ class Binder:
         self.histories: dict[int, int] = {}
         self.memories: dict[int, int] = {}
         self.outputs: dict[int, int] = {}
-        self.owners: dict[int, Any] = {}  # by output: the owner of the memory of its tensor
+        self.owners: dict[int, Any] = {}  # for each output, the owner of the memory of its tensor
         self.layouts: dict[int, tuple[int, ...]] = {}
         for number, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
@@ -204,7 +204,7 @@ class Binder:
             self._fill_memory(group)
 
     def _fill_memory(self, group: list[tuple[Tensor, Value]]) -> None:
-        """Make the memory of some arguments hold their values."""
+        """Record the values of arguments that share memory."""
         tracer = self.tracer
         roots: dict[int, list[tuple[Tensor, Value]]] = {}
         for tensor, value in group:
@@ -224,7 +224,7 @@ class Binder:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def signature(self, structure: Structure, leaves: list[Any], result: Any) -> Signature:
-        """Return the signature, once the function has returned `result`; adds the outputs to the graph."""
+        """Return the signature after the function has returned `result`, and add the outputs to the graph."""
         tracer = self.tracer
         result_leaves, result_structure = flatten(result)
         inputs = [(tensor, value) for _, tensor, value in self.tensors] + tracer.closures
@@ -302,7 +302,7 @@ class Binder:
         return results
 
     def _is_from_outside(self, root: Tensor) -> bool:
-        """Return whether a tensor is not an argument although views of it are."""
+        """Return whether a tensor is not an argument itself although views of it are."""
         memory = self.tracer.memories.find(root._array)
         return memory is not None and memory.root is not None
 
@@ -311,12 +311,13 @@ class Binder:
         return next((number for number, other in enumerate(inputs) if other is tensor), None)
 
     def _output(self, tensor: Tensor) -> int:
-        """Return the number of an output that is the value of a tensor; a value may be an output twice."""
+        """Return the number of an output whose value is that of a tensor; a value may be an output twice."""
         number = self.outputs.get(id(tensor))
         if number is None:
             value, owner = self.tracer.value_of(tensor), owner_of(tensor._array)
             same = [n for n, other in enumerate(self.tracer.graph.outputs) if other is value]
-            number = next((n for n in same if self.owners.get(n) is owner), None)  # other memory may hold the same
+            # other memory may contain the same value
+            number = next((n for n in same if self.owners.get(n) is owner), None)
             if number is None:
                 number = self.tracer.block.add_output(value)
                 self.owners[number] = owner
@@ -331,7 +332,7 @@ class Binder:
 
 
 def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
-    """Return the arrays and values of the arguments, each once."""
+    """Return the arrays and values of the arguments, without duplicates."""
     found: dict[int, tuple[Any, Value]] = {}
     for tensor, value in parts:
         found.setdefault(id(tensor), (tensor._array, value))
@@ -344,7 +345,7 @@ def is_expanded(tensor: Tensor) -> bool:
 
 
 def input_name(path: str, names: list[str]) -> str | None:
-    """Return a name for the input at a path such as `[0][1]['w']` of `(args, keywords)`."""
+    """Return a name for the input with a path such as `[0][1]['w']` in `(args, keywords)`."""
     inside = path[4:] if path.startswith(("[0][", "[1][")) else path
     first, _, rest = inside.partition("]")
     if path.startswith("[0][") and first.isdigit() and int(first) < len(names):

@@ -1,7 +1,7 @@
 """Type rules: the inputs, attributes and output types of each kind of node.
 
-The output types of an operator are found by calling it once on numbers of the right shapes and dtypes, for each kind of
-call. If they depend on the numbers themselves, they are not checked.
+The output types of an operator are determined by calling it once on numbers of the required shapes and dtypes, for each
+kind of call. If they depend on the numbers themselves, they are not checked.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .opaque_ops import Step
 from .primitives import ATTRIBUTES, is_shaped_by_values, operator_of
 from .types import NONE, ListType, TensorType, TupleType, Type, Window
 
-MOST: Final = 1 << 16  # elements; operators are not called with more
-LIMIT: Final = 1 << 14  # calls that are remembered
+MOST: Final = 1 << 16  # the maximum number of elements with which operators are called
+LIMIT: Final = 1 << 14  # the number of cached calls
 DECIDED_BY_VALUES: Final = (np.linalg.LinAlgError, ArithmeticError)
 _found: dict[Any, Any] = {}
 
 
 def fault_of(node: Node) -> str | None:
-    """Return a description of the fault of a node, or None."""
+    """Return a description of what is invalid about a node, or None."""
     for value in node.outputs:
         if not may_require_grad(value.type):
             return f"returns {value.type}, which cannot carry a gradient"
@@ -47,7 +47,7 @@ def fault_of(node: Node) -> str | None:
 
 
 def may_require_grad(kind: Type) -> bool:
-    """Return whether a type requires grad only where a gradient can flow."""
+    """Return whether a type requires grad only if a gradient can flow to it."""
     return not kind.requires_grad or (type(kind) is TensorType and kind.dtype.kind in "fc")
 
 
@@ -58,7 +58,7 @@ def _kind(value: Value | None) -> TensorType:
 
 
 def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
-    """Return the fault of a node's only output, given its expected dtype and shape."""
+    """Return what is invalid about a node's only output, given its expected dtype and shape."""
     if len(node.outputs) != 1:
         return f"returns one value, but has {len(node.outputs)} outputs"
     given = _kind(node.output)
@@ -94,7 +94,7 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
 
 
 def _check_distinct_elements(base: TensorType, window: Window) -> None:
-    """Check that a window has a place for each element, which gets its gradient from there."""
+    """Check that the elements of a window are distinct, since each receives its gradient from its own position."""
     if window.overlaps_itself and overlaps_itself(window_of(np.empty(base.size, base.dtype), window)):
         raise ValueError(f"{window} maps several elements to one location")
 
@@ -292,7 +292,7 @@ def _of_operator(node: Node) -> str | None:
 
 
 def _inferred(node: Node) -> Any:
-    """Return the dtype and shape of each output, or a description of the fault; None if they depend on values."""
+    """Return the dtype and shape of each output, or a description of what is invalid; None if they depend on values."""
     kinds = [None if value is None else _kind(value) for value in node.inputs]
     if sum(kind.size for kind in kinds if kind is not None) > MOST:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Type:
-    """The type of a value, known before the graph runs.
+    """The type of a value, which is known before the graph runs.
 
     Attributes:
         requires_grad: whether a gradient can flow to the value.
@@ -21,7 +21,7 @@ class Type:
     requires_grad: bool = False
 
     def with_grad(self, requires_grad: bool) -> Type:
-        """Return this type with or without a gradient, if that makes a difference."""
+        """Return the type with or without a gradient, if this makes a difference."""
         return self
 
 
@@ -32,7 +32,7 @@ class TensorType(Type):
     Arguments:
         dtype: the NumPy dtype of the elements.
         shape: the lengths of the dimensions.
-        requires_grad: whether a gradient can flow to it.
+        requires_grad: whether a gradient can flow to the tensor.
     """
 
     dtype: np.dtype[Any]
@@ -43,7 +43,7 @@ class TensorType(Type):
 
     @classmethod
     def of(cls, dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool = False) -> TensorType:
-        """Return the type. Equal types are one object, since a graph of a million nodes has few types."""
+        """Return the type. Equal types are a single object, since a graph of a million nodes has few types."""
         key = (dtype, shape, requires_grad)
         found = cls.made.get(key)
         if found is None:
@@ -53,7 +53,7 @@ class TensorType(Type):
         return found
 
     def with_grad(self, requires_grad: bool) -> TensorType:
-        """Return this type with or without a gradient."""
+        """Return the type with or without a gradient."""
         return self if self.requires_grad is requires_grad else TensorType.of(self.dtype, self.shape, requires_grad)
 
     @property
@@ -65,7 +65,7 @@ class TensorType(Type):
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]{' grad' if self.requires_grad else ''}"
 
 
-LIMIT: Final = 1 << 16  # types that are kept to be found again
+LIMIT: Final = 1 << 16  # the number of cached types
 
 
 @attrs.frozen
@@ -80,7 +80,7 @@ class ScalarType(Type):
 
 @attrs.frozen
 class ListType(Type):
-    """A list of values of one type."""
+    """The type of a list of values of one type."""
 
     element: Type
 
@@ -100,7 +100,7 @@ class TupleType(Type):
 
 @attrs.frozen
 class NoneType(Type):
-    """None."""
+    """The type of None."""
 
     def __str__(self) -> str:
         return "none"
@@ -108,7 +108,7 @@ class NoneType(Type):
 
 @attrs.frozen
 class ObjectType(Type):
-    """A value that only an opaque step uses."""
+    """The type of a value that only an opaque step uses."""
 
     def __str__(self) -> str:
         return "object"
@@ -122,11 +122,11 @@ class Window(NamedTuple):
     """A strided window on the memory of a base in row-major order.
 
     Arguments:
-        sizes: the lengths of its dimensions.
+        sizes: the lengths of the dimensions.
         strides: the steps between neighbours, in elements; 0 in dimensions of length 1.
-        offset: the position of its first element, in elements from the start of the base.
-        dtype: the dtype of its elements, if it differs from that of the base (the real parts of complex numbers, say).
-            Strides and offset are then measured in the smaller of the two.
+        offset: the position of the first element, in elements from the start of the base.
+        dtype: the dtype of the elements, if it differs from that of the base (for example, for the real parts of
+            complex numbers). Strides and offset are then measured in the smaller of the two dtypes.
     """
 
     sizes: tuple[int, ...]
@@ -136,7 +136,7 @@ class Window(NamedTuple):
 
     @property
     def overlaps_itself(self) -> bool:
-        """Return whether two elements may share memory (never False if they do)."""
+        """Return whether two elements may share memory; False only if they do not."""
         if 0 in self.sizes:
             return False
         reach = 0
@@ -152,7 +152,7 @@ class Window(NamedTuple):
 
 
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides, in elements, of an array of `shape` in row order; 0 in dimensions of length 1."""
+    """Return the strides, in elements, of an array of `shape` in row-major order; 0 in dimensions of length 1."""
     if 0 in shape:
         return (0,) * len(shape)
     strides = []
@@ -164,5 +164,5 @@ def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def whole(shape: tuple[int, ...]) -> Window:
-    """Return the window that is all of a base of `shape`."""
+    """Return the window that covers a whole base of `shape`."""
     return Window(shape, row_strides(shape), 0)

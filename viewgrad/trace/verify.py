@@ -1,4 +1,4 @@
-"""The verifier: checks that a graph, and each of its nodes, is well formed."""
+"""The verifier, which checks that a graph and each of its nodes are well formed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .type_rules import fault_of, may_require_grad
 
 
 def verify(graph: Graph) -> None:
-    """Check that a graph is well-formed.
+    """Check that a graph is well formed.
 
     Values are defined before they are used, lists are linked, and users are registered. Each node has inputs, outputs
     and attributes that are valid for its kind, with matching shapes and dtypes.
@@ -18,7 +18,7 @@ def verify(graph: Graph) -> None:
         graph: the graph.
 
     Raises:
-        GraphError: if it is not; the message names the node and the problem.
+        GraphError: if the graph is not well formed; the message names the node and the problem.
     """
     uses: dict[Value, int] = {}
     known = set(graph.inputs)
@@ -80,7 +80,7 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
     for value in given:
         if len(value.users) != uses.get(value, 0):
             raise _error(graph, value.node, f"has {uses.get(value, 0)} uses, but lists {len(value.users)}")
-    known.difference_update(given)  # nothing outside may take them
+    known.difference_update(given)  # must not be used from outside
 
 
 def _verify_values(graph: Graph, node: Node, known: set[Value], uses: dict[Value, int]) -> None:

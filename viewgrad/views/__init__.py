@@ -1,4 +1,4 @@
-"""Views: their metadata, and the effect of a write through a view on the history of its base."""
+"""Views: their metadata, and the effect of writes through a view on the history of its base."""
 
 from . import basic_indexing
 from .construct import view_replay

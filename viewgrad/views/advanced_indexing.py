@@ -1,7 +1,7 @@
-"""Reading elements, and reading and writing by arrays: `x[2]`, `x[[2, 0]]`, `x[mask] = value`.
+"""Reads of elements, and reads and writes by index arrays: `x[2]`, `x[[2, 0]]`, `x[mask] = value`.
 
-A read copies. Its gradient adds to the elements read, and that of a write overwrites them, so the cost of each is
-proportional to the indexed part.
+A read copies. The gradient of a read adds to the elements read, and that of a write overwrites them, so the cost of
+each is proportional to the indexed part.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ndarray: Final = np.ndarray
 
 
 def normalised(index: Any) -> tuple[Any, bool]:
-    """Return an index with tensors and lists as arrays, and whether it is a basic one."""
-    index = tuple(index) if isinstance(index, tuple) else index  # of a subclass, such as a named tuple
+    """Return an index with tensors and lists converted to arrays, and whether it is a basic index."""
+    index = tuple(index) if isinstance(index, tuple) else index  # also for subclasses, such as named tuples
     items = index if type(index) is tuple else (index,)
     basic = True
     result: list[Any] = []
@@ -69,11 +69,11 @@ def normalised(index: Any) -> tuple[Any, bool]:
 
 
 def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
-    """Return whether all arrays of an index are integer scalars, and it selects a view instead of an element.
+    """Return whether all arrays of an index are integer scalars and it selects a view rather than an element.
 
     Arguments:
-        given: the index as the program gives it.
-        index: the normalised index.
+        given: the index as written in the program.
+        index: the normalized index.
         ndim: the number of dimensions of the indexed tensor.
     """
     items = given if type(given) is tuple else (given,)
@@ -89,7 +89,7 @@ def is_window(given: Any, index: tuple[Any, ...], ndim: int) -> bool:
 
 
 def with_numbers(given: Any) -> Any:
-    """Return an index with integers in place of scalars, which must be the same whenever a trace is run."""
+    """Return an index with scalars replaced by integers, which must be the same in every run of a trace."""
     if type(given) is tuple:
         return tuple([with_numbers(item) for item in given])
     if type(given) is slice:
@@ -103,7 +103,7 @@ WRONG_INDEX: Final = "tensors can be indexed by integers, bools, slices, None an
 
 
 def _reads_once(index: tuple[Any, ...]) -> bool:
-    """Return whether an index by arrays selects no element twice, because it has only bools."""
+    """Return whether an index by arrays selects no element twice, because its arrays are boolean."""
     return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
 
 
@@ -115,26 +115,26 @@ class Gather(Call):
     """A read by index arrays.
 
     Arguments:
-        source: the tensor that is read.
-        index: the index, normalised.
+        source: the tensor to read from.
+        index: the normalized index.
     """
 
     source: Tensor
     index: tuple[Any, ...]
 
     def name(self) -> str:
-        """Return the name of the read's node."""
+        """The name of the read's node."""
         return "index"
 
     def run(self) -> Tensor:
-        """Read, and record it in grad mode."""
+        """Read the elements, and record the read in grad mode."""
         out = _gather(self.source, self.index)
         self.node = self.history = node_of(out._edge)
         return out
 
 
 def gathered(self: Tensor, index: tuple[Any, ...]) -> Tensor:
-    """Return `self[index]` for an index by arrays, as `normalised` returns it: a copy."""
+    """Return `self[index]` as a copy, for an index by arrays as returned by `normalised`."""
     mode = current_mode()
     return _gather(self, index) if mode <= GRAD else run_with_features(Gather(self, index, inplace=False), mode)
 
@@ -153,14 +153,14 @@ def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
 
 
 class ReadElement(Gather):
-    """A read of one element."""
+    """A read of a single element."""
 
     def name(self) -> str:
-        """Return the name of the read's node."""
+        """The name of the read's node."""
         return "element"
 
     def run(self) -> Tensor:
-        """Read, and record it in grad mode."""
+        """Read the element, and record the read in grad mode."""
         source = self.source
         out = from_array(source._array[self.index])
         edge = current_edge(source)
@@ -175,13 +175,13 @@ class ReadElement(Gather):
 
 @attrs.define(eq=False)
 class Write(Call):
-    """A write of values to a tensor or to a part of it.
+    """A write of values to a tensor or to part of it.
 
     Arguments:
-        target: the tensor that is written to.
-        value: the value, not yet broadcast and cast.
+        target: the tensor to write to.
+        value: the value before broadcasting and casting.
         items: the index arrays; None for the whole target.
-        last: if indices repeat, for each value the number of the value that is written last to its element.
+        last: if indices repeat, for each value, the number of the last value written to the same element.
     """
 
     target: Tensor
@@ -190,11 +190,11 @@ class Write(Call):
     last: Array | None = None
 
     def name(self) -> str:
-        """Return the name of the write's node."""
+        """The name of the write's node."""
         return "copy_" if self.items is None else "index_put_"
 
     def run(self) -> Tensor:
-        """Write, and record it in grad mode."""
+        """Write the values, and record the write in grad mode."""
         target = self.target
         root = root_of(target)
         before = root._edge
@@ -216,26 +216,26 @@ class Write(Call):
 
 
 class Accumulate(Write):
-    """An addition to elements selected by arrays; repeated elements accumulate."""
+    """An addition to elements selected by index arrays; repeated elements accumulate."""
 
     def name(self) -> str:
-        """Return the name of the function that the user called."""
+        """The name of the function that the user called."""
         return "index_accumulate_"
 
     def write(self) -> None:
-        """Add, and record it in grad mode."""
+        """Add the values, and record the addition in grad mode."""
         assert self.items is not None
         _accumulate(self.target, self.items, self.value)
 
 
 @method
 def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
-    """Write `src` to the elements where the bool array `mask`, which is broadcast, is true."""
+    """Write `src` to the elements selected by the bool array `mask`, which is broadcast."""
     if isinstance(mask, Tensor):
         mask = array_of(mask, "a mask")
     if type(src) is not Tensor:
         src = as_assigned(src, self.dtype)
-    if not self.size:  # NumPy accepts more masks there
+    if not self.size:  # NumPy accepts more kinds of masks there
         np.copyto(self._array, src._array, where=np.asarray(mask, dtype=bool))
         return self
     mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
@@ -249,7 +249,7 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
 
 
 def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
-    """Assign `self[index] = value` for an index by arrays, as `normalised` returns it."""
+    """Assign `self[index] = value` for an index by arrays, as returned by `normalised`."""
     if type(value) is not Tensor:
         value = as_assigned(value, self.dtype)
     mode = current_mode()
@@ -272,9 +272,9 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     edge = current_edge(value)
     own = current_edge(self)
     if last is not None:
-        # NumPy does not specify which value wins for repeated indices: assign the last one everywhere.
+        # NumPy does not specify which value is assigned for repeated indices; assign the last one everywhere.
         source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
-    if np.may_share_memory(array, source):  # NumPy handles that, except in assignments by a single mask
+    if np.may_share_memory(array, source):  # NumPy does that, except in assignments by a single mask
         source = source.copy()
     node: IndexPutBackward | None = None
     if is_recorded(self, edge, own):
@@ -289,7 +289,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
 
 
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
-    """Return for each value assigned to `array[index]` the number of the last value written to its element.
+    """Return, for each value assigned to `array[index]`, the number of the last value written to the same element.
 
     Return None if no index is repeated.
     """
@@ -320,7 +320,7 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
     if not isinstance(values, Tensor):
         values = as_operand(values)
     items, _ = normalised(index)
-    if items is None:  # a new axis; to `Accumulate` it would be the whole target
+    if items is None:  # a new axis; `Accumulate` would treat this as the whole target
         items = (None,)
     mode = current_mode()
     if mode > GRAD:

@@ -1,4 +1,4 @@
-"""The backward steps of reads and writes by arrays: `x[[2, 0]]`, `x[mask] = value`."""
+"""The nodes of reads and writes by index arrays: `x[[2, 0]]`, `x[mask] = value`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class IndexedNode(Node):
-    """A node that keeps the index arrays of a read or write until it is released."""
+    """A node that stores the index arrays of a read or write until it is released."""
 
     __slots__ = ("index",)
 
@@ -26,7 +26,7 @@ class IndexedNode(Node):
 
     @property
     def released(self) -> bool:
-        """Return whether the saved arrays are released."""
+        """Return whether the saved arrays have been released."""
         try:
             _index_slot(self)
         except AttributeError:
@@ -48,7 +48,7 @@ _index_slot: Final = IndexedNode.__dict__["index"].__get__
 
 
 class IndexBackward(IndexedNode):
-    """The node of a read by arrays: adds the gradient to the places that were read."""
+    """The node of a read by index arrays, which adds the gradient to the elements that were read."""
 
     __slots__ = ("edge", "layout", "once")
 
@@ -56,11 +56,11 @@ class IndexBackward(IndexedNode):
     edges = ONE_EDGE
 
     edge: OptionalEdge
-    once: bool  # whether no place is read twice
+    once: bool  # whether no element is read twice
     layout: Layout
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
-        """Add `grad` to the places of `accumulator` that were read."""
+        """Add `grad` to the elements of `accumulator` that were read."""
         gradient_masked()
         if self.once:
             accumulator[self.index] += grad
@@ -68,13 +68,13 @@ class IndexBackward(IndexedNode):
             np.add.at(accumulator, self.index, grad)
 
     def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
-        """Implement `add_to` on tensors, recorded."""
+        """Implement `add_to` on tensors and record it."""
         gradient_masked()
         accumulator.index_accumulate_(self.index, grad)
 
 
 class IndexPutBackward(IndexedNode):
-    """The node of `x[index] = values` by arrays: the values get the gradient of the elements written."""
+    """The node of `x[index] = values` with index arrays; the gradient of the values is that of the written elements."""
 
     __slots__ = ("edge0", "edge1", "layout", "like", "winners")
 
@@ -84,7 +84,7 @@ class IndexPutBackward(IndexedNode):
     edge1: OptionalEdge
     layout: Layout  # the layout of the gradient
     like: Like | None
-    winners: Array | None  # if a place is written more than once: the mask of values that remain
+    winners: Array | None  # if an element is written more than once, the mask of the values that remain
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`; the first is `grad` itself, rewritten in place."""
@@ -103,7 +103,7 @@ class IndexPutBackward(IndexedNode):
 
 
 class IndexAccumulateBackward(IndexedNode):
-    """The node of adding values to places given by arrays."""
+    """The node of an addition to elements selected by index arrays."""
 
     __slots__ = ("edge0", "edge1", "like")
 
@@ -115,7 +115,7 @@ class IndexAccumulateBackward(IndexedNode):
     like: Like | None
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients of the old value and of the values added; for arrays and tensors."""
+        """Return the gradients of the old value and of the added values, for arrays and tensors."""
         return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
 
     apply_recorded = apply

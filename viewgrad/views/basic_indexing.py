@@ -1,4 +1,4 @@
-"""Reading and writing by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view.
+"""Reads and writes by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view.
 
 An index by integers alone reads one element, as a scalar that is not a view.
 """
@@ -35,7 +35,7 @@ from .write_checks import check_write
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final[Any] = np.float64
-# Writes to one storage from which on merging nodes pays, at 0.3 us for each scalar that is read.
+# The number of writes to one storage from which merging nodes pays off, at 0.3 us for each scalar that is read.
 MANY_WRITES: Final = 4000
 
 
@@ -48,7 +48,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     elif kind is slice:
         index = settled_slice(index)
     elif kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
-        pass  # the usual case of a loop over cells; a call of `is_plain` costs a fifth of such a read
+        pass  # the usual case in loops over elements; a call of `is_plain` takes a fifth of the time of such a read
     elif kind is not tuple or not is_plain(index):
         given = tuple(index) if isinstance(index, tuple) else index
         index, basic = normalised(given)
@@ -90,7 +90,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     node.index = index[0] if kind is tuple and len(index) == 1 else index
     storage = self._storage
     if storage is None:
-        storage = storage_of(self)  # the storage remembers the layout
+        storage = storage_of(self)  # the storage caches the layout
     layout = storage.layout
     node.layout = layout_for(self) if layout is None or array is not storage.root else layout
     return out
@@ -108,7 +108,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
     mode = current_mode()
     view = self._view
-    if kind is slice and (mode or view is not None):  # without a history, the index is not kept
+    if kind is slice and (mode or view is not None):  # without a history, the index is not stored
         index = settled_slice(index)
     if mode > GRAD or (view is not None and not mode):
         _assign(self, index, value)
@@ -129,7 +129,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
         self = view.base  # writing to the base is equivalent
         index = of_base
-    window: Any = self._array[index]  # the tensor is not a view: no tensor is made for the window
+    window: Any = self._array[index]  # the tensor is not a view, so no tensor is created for the window
     if type(window) is float64:
         kind = type(value)
         if kind is Tensor:
@@ -141,7 +141,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             _write_number(self, index, value, None, mode)
             return
         elif kind is int:
-            _write_number(self, index, float(value), None, mode)  # it raises before anything has been done
+            _write_number(self, index, float(value), None, mode)  # raises before anything was done
             return
     _write_array(self, index, window, value, mode)
 
@@ -157,13 +157,13 @@ def _is_written_window(self: Tensor, index: Any, value: Tensor) -> bool:
 
 
 def _refuse_swapped_rows() -> None:
-    """Raise if compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
+    """Raise if compiled code swaps rows of a tensor with a history, as `shuffle` of NumPy's generators does.
 
-    Rows are views, so `x[i], x[j] = x[j], x[i]` repeats one, as in NumPy; for its own arrays `shuffle` uses a buffer.
-    Here a row is about to be assigned that was overwritten since it was read. If the program itself does that, its
-    frame is at an assignment; if compiled code does it, the program's frame is at a call.
+    Rows are views, so `x[i], x[j] = x[j], x[i]` duplicates one of them, as in NumPy; for its own arrays `shuffle` uses
+    a buffer. This function is called when a row that was overwritten since it was read is about to be assigned. If the
+    program itself does this, its frame is at an assignment; if compiled code does it, the program's frame is at a call.
     """
-    frame = sys._getframe(4)  # behind what `_setitem` calls
+    frame = sys._getframe(4)  # below the functions called by `_setitem`
     code = frame.f_code
     if "shuffle" not in code.co_names and "shuffle" not in code.co_varnames:
         return
@@ -185,8 +185,8 @@ def _without_overlap(source: Array, window: Array) -> Array:
     return source.copy() if np.may_share_memory(source, window) else source
 
 
-# `self[index] = value` for a tensor that is not a view, in plain grad mode or under `no_grad`. `window` is what the
-# basic index reads: an array or a NumPy number.
+# `self[index] = value` for a tensor that is not a view, in plain grad mode or under `no_grad`. `window` is the result
+# of the basic index: an array or a NumPy number.
 _ARRAY_HEAD: Final = """\
 def _write_array(self, index, window, value, mode):
     storage = self._storage
@@ -237,7 +237,8 @@ storage.version += 1
     note="constant_written(self, window)",
 )
 
-# The same for one element and a number, with an edge to its history: a number shares no memory and is never broadcast.
+# The same for one element and a number, with an edge to the history of the number, which shares no memory and is never
+# broadcast.
 _NUMBER_HEAD: Final = """\
 def _write_number(self, index, value, edge, mode):
     array = self._array
@@ -310,7 +311,7 @@ def _assign(self: Tensor, index: Any, value: Any) -> None:
         _ = self._array[index]  # raises NumPy's own errors
         raise scalar_write("__setitem__")
     if type(value) is not Tensor or not _is_same_window(self, index, value):
-        if current_mode() & PROFILE and type(self._array) is ndarray:  # in the profile this view is a part of the write
+        if current_mode() & PROFILE and type(self._array) is ndarray:  # in a profile, this view is part of the write
             window = make_view(self, window_at(self._array, index), index, None, SliceBackward, timed=True)
         else:
             window = index_view(self, index, SliceBackward)
@@ -321,7 +322,7 @@ def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
     """Return whether `value` is the window `self[index]` itself, so that assigning it changes nothing."""
     view = value._view
     if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
-        return False  # the latter may have a different history from the window
+        return False  # the value may have a different history from the window
     mine = self._view
     if mine is None:
         plain = view.base is self and view.view_fn is None and type(view) is not DualViewMeta
@@ -354,7 +355,7 @@ def _equal_index(index: Any, other: Any) -> bool:
 
 @attrs.define(eq=False)
 class CopyInto(Write):
-    """A copy into all of a tensor.
+    """A copy into a whole tensor.
 
     Arguments:
         writer: the name of the function that the user called.
@@ -363,13 +364,13 @@ class CopyInto(Write):
     writer: str = "copy_"
 
     def write(self) -> None:
-        """Copy, and record it in grad mode."""
+        """Copy the values, and record the copy in grad mode."""
         _copy(self.target, self.value, self.writer)
 
 
 @method
 def copy_(self: Tensor, src: Any) -> Tensor:
-    """Overwrite this tensor with `src`, broadcast and cast as in NumPy's assignments."""
+    """Overwrite the tensor with `src`, broadcast and cast as in a NumPy assignment."""
     _write(self, src, "copy_")
     return self
 

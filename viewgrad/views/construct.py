@@ -30,7 +30,7 @@ WHOLE: Final = slice(None)
 def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
     """Return the view selected by a basic index: an int, a slice, None, `...` or a tuple of these.
 
-    A single element is a 0-d view too; for a scalar, it is a view of an array made from it.
+    A single element is also returned as a 0-d view; for a scalar, as a view of an array created from it.
     """
     self = as_buffered(self)
     source = self._array
@@ -41,16 +41,16 @@ def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) ->
 
 
 def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
-    """Return the view by a basic index whose window is `array`."""
+    """Return the view selected by a basic index, whose window is `array`."""
     source = self._array
     parent = self._view
     if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
         return make_view(self, array, index, None, node_class)
-    # The rest is make_view, inlined for the usual case.
+    # The rest is make_view, inlined for the common case.
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
-    view = DifferentiableViewMeta()  # a class without __init__: a call of it is faster than object.__new__
+    view = DifferentiableViewMeta()  # a class without __init__, since calling it is faster than object.__new__
     if parent is None:
         view.base = self
         view.index = index
@@ -174,22 +174,22 @@ def make_view(
 
 @attrs.define(eq=False)
 class TakeView(Call):
-    """The creation of a view, which only a profile intercepts.
+    """The creation of a view, which is intercepted only by profiles.
 
     Arguments:
         node_class: the class of the view's node.
-        make: makes the view.
+        make: a function that creates the view.
     """
 
     node_class: type[ViewBackward]
     make: Callable[[], Tensor]
 
     def name(self) -> str:
-        """Return the name of the view's node."""
+        """The name of the view's node."""
         return step_name(self.node_class.__name__)
 
     def run(self) -> Tensor:
-        """Make the view."""
+        """Create the view."""
         out = self.make()
         self.node = self.history = node_of(out._edge)
         return out
@@ -205,7 +205,7 @@ class view_replay(ModeSwitch):
     """Rebuild the history of views by replaying their view functions, even if their geometry would suffice.
 
     Arguments:
-        enabled: whether to replay, inside the block.
+        enabled: whether to replay inside the block.
     """
 
     def __init__(self, enabled: bool = True) -> None:

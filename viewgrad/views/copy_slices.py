@@ -1,4 +1,4 @@
-"""The nodes of writes in place through views, and of copies: `CopySlices` and `CopyBackwards`.
+"""The nodes of in-place writes through views, and of copies: `CopySlices` and `CopyBackwards`.
 
 See Note [In-place writes through views] in docs/notes/copy_slices.md.
 """
@@ -22,7 +22,7 @@ ndarray: Final = np.ndarray
 
 
 class CopyBackwards(Node):
-    """The node of `copy_`: the old value gets no gradient, the source gets it in its own shape and dtype."""
+    """The node of `copy_`: the old value has no gradient, and that of the source has the source's shape and dtype."""
 
     __slots__ = ("edge0", "edge1", "like")
 
@@ -31,7 +31,7 @@ class CopyBackwards(Node):
 
     edge0: OptionalEdge
     edge1: OptionalEdge
-    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, if they differ
+    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # the shape and dtype of the source, if they differ
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients of the old value and of the source."""
@@ -50,7 +50,7 @@ class CopySlices(Node):
     the old value.
 
     Edge 0 leads to the base's old history; the others are those of the wrapped node `fn`. The node stores only how to
-    take the view, never the view.
+    take the view, never the view itself.
     """
 
     __slots__ = ("edges", "fn", "index", "layout", "view_fn")
@@ -76,15 +76,15 @@ class CopySlices(Node):
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)
 
     def _overwrite(self, grad: Array, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
-        # `edges` tells the wrapped node what to compute, except for its edge 0, which is needed exactly if ours is.
-        # NumPy returns a scalar for a 0-d gradient; it remains one if no part of it is passed on.
+        # `edges` tells the wrapped node what to compute, except for its edge 0, which is needed exactly if edge 0 of
+        # this node is. NumPy returns a scalar for a 0-d gradient; it remains one if no part of it is passed on.
         if self.view_fn is None:
             window = grad[self.index]
-            if type(window) is not ndarray:  # a number, of a single element
+            if type(window) is not ndarray:  # a number, for a single element
                 return self._overwrite_number(grad, edges, run)
         else:
             window = take_window(np.asarray(grad), None, self.view_fn)
-            if window is None:  # the gradient is laid out so that the view would be a copy
+            if window is None:  # in the layout of the gradient, the view would be a copy
                 whole, window = zeros_for(self.view_fn, self.layout)
                 whole[...] = grad
                 grad = whole
@@ -103,7 +103,7 @@ class CopySlices(Node):
         return (grad, *others)
 
     def _overwrite_number(self, grad: Any, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
-        """Rewrite a single element, for which NumPy returns a number and no window."""
+        """Rewrite a single element, for which NumPy returns a number rather than a window."""
         part = grad[self.index]
         kind = self.fn.kind
         grads = run(np.asarray(part) if kind == OVERWRITE else part, edges)
@@ -114,7 +114,7 @@ class CopySlices(Node):
         return (grad, *grads[1:])
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Compute `apply` with tensors. The gradient is written in place, and this write is recorded."""
+        """Compute `apply` with tensors. The gradient is written to in place, and this write is recorded."""
         grad = as_buffered(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
@@ -140,7 +140,7 @@ class CopySlices(Node):
 
 
 class CopySlicesOfCopy(CopySlices):
-    """`CopySlices` around `CopyBackwards`, the step of `x[index] = value`, without making the latter."""
+    """A `CopySlices` around a `CopyBackwards` that is not created: the node of `x[index] = value`."""
 
     __slots__ = ("edge0", "edge1", "like")
 
@@ -149,15 +149,15 @@ class CopySlicesOfCopy(CopySlices):
     edge0: OptionalEdge
     edge1: OptionalEdge
     view_fn: ClassVar[None] = None  # type: ignore[misc]
-    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, if they differ
+    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # the shape and dtype of the value, if they differ
 
     def name(self) -> str:
-        """Return the name shown to the user."""
+        """The name shown to the user."""
         return "CopySlices"
 
     @property
     def fn(self) -> Node:  # type: ignore[override]
-        """The wrapped node, made on first access."""
+        """The wrapped node, created on first access."""
         node: CopyBackwards = new(CopyBackwards)
         node.edge0 = None
         node.edge1 = self.edge1
@@ -167,11 +167,11 @@ class CopySlicesOfCopy(CopySlices):
         return node
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients along `edges`; the first is `grad` itself, whose window is zero now."""
+        """Return the gradients along `edges`; the first is `grad` itself, with zeros in the window."""
         index = self.index
         window = grad[index]
         value = None
-        if type(window) is not ndarray:  # a number, of a single element
+        if type(window) is not ndarray:  # a number, for a single element
             if edges[1] is not None:
                 value = window if self.like is None else match_spec(window, self.like)
             if edges[0] is not None:
@@ -186,7 +186,7 @@ class CopySlicesOfCopy(CopySlices):
     consume = apply
 
     def release(self) -> None:
-        """Do nothing: no values are saved."""
+        """Do nothing, since no values are saved."""
 
 
 def _unshared(grad: Any, window: Array) -> Any:

@@ -1,9 +1,9 @@
 """Views taken before their base was detached in place: their history depends on later writes.
 
-Detaching a base does not change the history of earlier views, until their elements are written again. Elements written
-through the base have its present history, in all views. Recorded writes are found in the base's graph, from the last
-one back, each once. Writes of constants to a base without history are not in any graph; they are noted here. See
-Note [Views of detached tensors] in docs/notes/copy_slices.md.
+Detaching a base does not change the history of earlier views until their elements are written again. Elements written
+through the base have its current history in all views. Recorded writes are found in the base's graph, from the last one
+backwards, each only once. Writes of constants to a base without history are not in any graph, so they are recorded
+here. See Note [Views of detached tensors] in docs/notes/copy_slices.md.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Written:
-    """The places of a base that have been written to since its history ended in place.
+    """The elements of a base that were written to after its history ended in place.
 
     Attributes:
-        must: laid out as the base, with ones (in both parts, of complex numbers) where it was written for certain.
-        may: the same, if it may have been.
-        seen: the number of the last step of the base's graph that is in these.
-        begun: the window of a write of constants that was begun and may never have been finished.
+        must: a mask with the layout of the base, with ones (in both parts of complex numbers) where it was certainly
+            written.
+        may: the same for elements that may have been written.
+        seen: the number of the latest node of the base's graph included in the masks.
+        begun: the window of a write of constants that was begun and may not have been finished.
     """
 
     __slots__ = ("begun", "may", "must", "seen")
@@ -45,7 +46,7 @@ class Written:
         self.begun = None
 
     def learn(self, edge: OptionalEdge) -> None:
-        """Mark the recorded writes in a base's history."""
+        """Mark the writes recorded in a base's history."""
         if edge is not None and edge.hooks is not None:
             finished_hooks(edge)  # raises, or waits for another thread to finish its write
         node = node_of(edge)
@@ -60,7 +61,7 @@ class Written:
         self.seen = max(self.seen, last)
 
     def give_up(self, base: Array) -> None:
-        """Mark an unfinished write as possibly made."""
+        """Mark an unfinished write as possibly performed."""
         if self.begun is not None:
             windows = self.at(base, self.begun)
             _fill(self.may if windows is None else windows[1])
@@ -86,8 +87,8 @@ class Written:
         return window if not window.size or np.may_share_memory(window, mask) else None
 
     def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
-        """Return the windows of both masks at the position of a window of the base; None if it cannot be located."""
-        if not window.size:  # an empty window may begin anywhere
+        """Return the windows of both masks that correspond to a window of the base, or None if it cannot be located."""
+        if not window.size:  # an empty window may start anywhere
             return np.empty_like(window), np.empty_like(window)
         strides = zip(base.shape, base.strides, self.must.strides, strict=True)
         if any(size > 1 and of_base != own for size, of_base, own in strides):
@@ -105,7 +106,7 @@ class Written:
         return must, may
 
     def mark(self, base: Array, window: Array, index: Any) -> bool:
-        """Mark a write to the places `index` of a window of the base; return False if they cannot be located."""
+        """Mark a write to the elements `index` of a window of the base; return False if they cannot be located."""
         windows = self.at(base, window)
         for mask in windows or ():
             _fill(mask, index)
@@ -113,12 +114,12 @@ class Written:
 
 
 def _laid_out_as(base: Array) -> Array:
-    """Return zeros with the shape and the strides of `base`, over memory of their own."""
+    """Return zeros with the shape and strides of `base`, in separate memory."""
     if not base.size:
         return np.zeros_like(base)
     reach = [(size - 1) * stride for size, stride in zip(base.shape, base.strides, strict=True)]
     first = -sum(min(0, each) for each in reach)
-    memory = np.zeros(first + sum(max(0, each) for each in reach) + base.itemsize, np.uint8)  # touched where written
+    memory = np.zeros(first + sum(max(0, each) for each in reach) + base.itemsize, np.uint8)  # used only where written
     return np.ndarray(base.shape, base.dtype, memory, first, base.strides)
 
 
@@ -135,11 +136,11 @@ class MixedBackward(Node):
     edges = TWO_EDGES
 
     edge0: OptionalEdge  # the view's own history
-    edge1: OptionalEdge  # the present one, of its base
-    present: Array  # the mask of elements that have it
+    edge1: OptionalEdge  # the current history of its base
+    present: Array  # the mask of elements with the current history
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradient of the elements with either history."""
+        """Return the gradients of the elements with either history."""
         return tuple(
             None if edge is None else _select_gradient(grad, chosen)
             for edge, chosen in zip(edges, (_others(self.present), self.present), strict=True)
@@ -162,12 +163,12 @@ class MixedBackward(Node):
 
 
 def _others(chosen: Array) -> Array:
-    """Return the elements, or parts of complex numbers, that are not chosen."""
+    """Return the elements, or parts of complex numbers, that are not selected."""
     return 1 + 1j - chosen if chosen.dtype.kind == "c" else ~chosen
 
 
 def _select_gradient(grad: Array, chosen: Array) -> Array:
-    """Return the gradient of the chosen elements, or parts of complex numbers; 0 elsewhere."""
+    """Return the gradient of the selected elements, or parts of complex numbers, and 0 elsewhere."""
     if chosen.dtype.kind != "c":
         return np.where(chosen, grad, np.zeros((), grad.dtype))
     found = np.zeros(grad.shape, grad.dtype)
@@ -177,14 +178,14 @@ def _select_gradient(grad: Array, chosen: Array) -> Array:
 
 
 def mixed(own: OptionalEdge, present: OptionalEdge, chosen: Array) -> MixedBackward:
-    """Return the history of a view whose `chosen` elements have the present history, and the rest its own."""
+    """Return the history of a view whose `chosen` elements have the current history, and the rest its own."""
     node = numbered(MixedBackward)
     node.edge0, node.edge1, node.present = own, present, chosen
     return node
 
 
 def cut_of(base: Tensor) -> DetachPoint | None:
-    """Return the last point at which the history of a tensor ended in place; None if it never did."""
+    """Return the last point at which the history of a tensor ended in place, or None."""
     storage = base._storage
     return None if storage is None or storage.cuts is None else storage.cuts.get(id(base))
 
@@ -194,10 +195,10 @@ class DetachedHistory:
     """The separate history of a view after its base was detached in place.
 
     Attributes:
-        view: the metadata that this belongs to; a view taken of the view finds the metadata of another here.
-        edge: the edge to it.
+        view: the metadata that this belongs to; for views of the view, the metadata of another view.
+        edge: the edge to this history.
         cut: the point at which the base's history ended.
-        base_edge: the base's present history, where the view's edge has been made for that.
+        base_edge: the base's current history, if the view's edge was created for it.
     """
 
     view: Any
@@ -214,13 +215,13 @@ def _written(cut: DetachPoint, base: Tensor) -> Written:
 
 
 def written_since(cut: DetachPoint, base: Tensor, base_edge: OptionalEdge, view: Any) -> Array | None:
-    """Return for each element of a view whether it was written since its base's history ended; None if ambiguous.
+    """Return, for each element of a view, whether it was written after its base's history ended; None if ambiguous.
 
-    If only one part of some complex number was written, the result is complex, with a 1 in each part that was.
+    If only one part of a complex number was written, the result is complex, with a 1 in each part that was.
 
     Arguments:
         cut: the point at which the base's history ended.
-        base, base_edge: the base, with the last step of the history that it has had since.
+        base, base_edge: the base, and the end of its current history.
         view: the metadata of the view.
     """
     written = _written(cut, base)
@@ -247,14 +248,14 @@ def has_ended(tensor: Tensor) -> bool:
 
 
 def begin_constant(tensor: Tensor, window: Array | None) -> bool:
-    """Record a coming write of a constant to a tensor whose history, or that of its base, has ended.
+    """Record an upcoming write of a constant to a tensor whose history, or that of its base, has ended.
 
     Arguments:
         tensor: the tensor that is written to.
-        window: the part of it; None for the whole.
+        window: the part to write; None for the whole.
 
     Returns:
-        Whether `constant_written` is to be called when that is done.
+        Whether to call `constant_written` afterwards.
     """
     base = root_of(tensor)
     cut = cut_of(base)
@@ -267,7 +268,7 @@ def begin_constant(tensor: Tensor, window: Array | None) -> bool:
 
 
 def constant_written(tensor: Tensor, window: Array | None = None, index: Any = ...) -> None:
-    """Record that the constant was written, to the positions `index` of that part."""
+    """Record that the constant was written to the elements `index` of that part."""
     base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:
@@ -277,7 +278,7 @@ def constant_written(tensor: Tensor, window: Array | None = None, index: Any = .
 
 
 def catch_up(tensor: Tensor) -> None:
-    """Mark earlier writes before a step whose target is unknown."""
+    """Mark all earlier writes before a node whose target is unknown."""
     base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:
@@ -285,7 +286,7 @@ def catch_up(tensor: Tensor) -> None:
 
 
 def step_written(tensor: Tensor, index: Any = ...) -> None:
-    """Record that the last node of the history of a tensor, or its base, has written to these positions of it."""
+    """Record that the last node in the history of a tensor, or of its base, wrote to the given elements."""
     base = root_of(tensor)
     cut, last = cut_of(base), node_of(base._edge)
     if cut is not None and last is not None:

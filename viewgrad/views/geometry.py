@@ -1,4 +1,4 @@
-"""The geometry of windows: the data needed to take one again, and whether its elements overlap."""
+"""The geometry of windows: how to take a window again, and whether its elements overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..tensor.saved_windows import address_of
 
 Array = np.ndarray[Any, Any]
-SEARCH: Final = 100_000  # how many candidates are inspected, at most
+SEARCH: Final = 100_000  # the maximum number of candidates to inspect
 
 
 @attrs.frozen
@@ -18,9 +18,9 @@ class TensorGeometry:
     """A strided window, measured in elements.
 
     Arguments:
-        sizes: the lengths of its dimensions.
+        sizes: the lengths of the dimensions.
         strides: the steps between neighbours, in elements of the buffer.
-        storage_offset: the position of its first element, in elements from the start of the base.
+        storage_offset: the position of the first element, in elements from the start of the base.
     """
 
     sizes: tuple[int, ...]
@@ -29,13 +29,13 @@ class TensorGeometry:
 
     @classmethod
     def of(cls, window: Array, base: Array) -> TensorGeometry:
-        """Return the geometry of `window`, counted from the first element of `base`."""
+        """Return the geometry of `window` relative to the first element of `base`."""
         itemsize = base.itemsize
         offset = address_of(window) - address_of(base) if window.size else 0
         return cls(window.shape, tuple(stride // itemsize for stride in window.strides), offset // itemsize)
 
     def window(self, buffer: Array) -> Array:
-        """Return the window on another buffer, which must be in row-major order and have the size of the base."""
+        """Return the window of another buffer, which must be in row-major order and have the size of the base."""
         itemsize = buffer.itemsize
         return np.ndarray(
             self.sizes,
@@ -47,10 +47,10 @@ class TensorGeometry:
 
 
 def overlaps_itself(window: Array) -> bool:
-    """Return whether two elements of a window share one place in memory.
+    """Return whether two elements of a window share memory.
 
-    Decided exactly, by NumPy's search for a common element of two windows. If the search takes too long, the result is
-    True.
+    The decision is exact, based on NumPy's search for a common element of two windows. If the search takes too long,
+    the result is True.
     """
     if window.size <= 1:
         return False
@@ -63,7 +63,7 @@ def overlaps_itself(window: Array) -> bool:
         reach += stride * (extent - 1)
     else:
         return False
-    # Two elements that share a place differ in some first dimension; there, one of them can be assumed to be number 0.
+    # Two elements that share memory differ in some first dimension; there, one of them can be assumed to have index 0.
     for dimension in range(window.ndim):
         plane = window[(0,) * dimension]
         try:

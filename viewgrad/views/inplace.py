@@ -1,4 +1,4 @@
-"""The protocol of a write in place, stated once: `x[i] = y`, `x += y`, `x.copy_(y)` and `out=` all come from it.
+"""The protocol of in-place writes, defined once for `x[i] = y`, `x += y`, `x.copy_(y)` and `out=`.
 
                      memory                          history
 
@@ -9,12 +9,12 @@
     finish                                           y -> node -> old
     or roll back                                     y -> old, if nothing was written, else y -> (refuses) -> old
 
-The order is what makes a write safe. The history refuses to be differentiated before memory changes, until both are
-consistent again. So no exception, wherever it strikes, leaves a gradient that contradicts a value. See
-Note [Interrupted writes] in docs/notes/interruption.md.
+This order makes writes safe: before memory changes, the history is replaced by one that cannot be differentiated, until
+both are consistent again. No exception, wherever it occurs, can therefore leave a gradient that contradicts a value.
+See Note [Interrupted writes] in docs/notes/interruption.md.
 
-A small write takes 0.3 to 1.5 us; one more call would add 5 %. Therefore the protocol is a template, `PROTOCOL`.
-Each kind of write fills in its steps, and is compiled from the result.
+A small write takes 0.3 to 1.5 us, and one more call would add 5 %. The protocol is therefore a template, `PROTOCOL`.
+Each kind of write fills in its steps and is compiled from the result.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ except BaseException as error:
 return <result>
 """
 
-# The functions that the protocol and the steps below call.
+# The functions called by the protocol and the steps below.
 ENVIRONMENT: Final[dict[str, Any]] = {
     "AccumulateGrad": AccumulateGrad,
     "UNFINISHED": UNFINISHED,
@@ -93,16 +93,16 @@ class Steps:
     """The steps of one kind of write, as Python source.
 
     Arguments:
-        target: the name of the tensor that is written to.
+        target: the name of the variable with the tensor to write to.
         writer: the expression for the name of the function that the user called.
-        check: sets `recorded`, whether the history changes, and `detached`, what `check_write` returned.
-        node: makes `node`, the step of the backward graph.
-        begin: makes it the history; sets `head` and `old`, as `begin_write` returns them.
-        prepare: preserves the saved windows that the write touches, and bumps the version.
+        check: sets `recorded`, whether the history changes, and `detached`, the result of `check_write`.
+        node: creates `node`, the node of the write.
+        begin: makes the node the history, and sets `head` and `old` as returned by `begin_write`.
+        prepare: preserves the saved windows that the write overlaps, and increments the version.
         write: writes to memory.
-        save_inputs: saves the inputs that formulas read, before these are overwritten.
+        save_inputs: saves the inputs that formulas read, before they are overwritten.
         save_results: saves the results that formulas read.
-        note: calls `constant_written`, if the write was not recorded and its target was detached in place.
+        note: calls `constant_written` if the write was not recorded and its target was detached in place.
         result: the expression for the returned value.
     """
 
@@ -123,7 +123,7 @@ def write_source(head: str, steps: Steps) -> str:
     """Return the source of a function that writes in place by the given steps.
 
     Arguments:
-        head: the line of its `def`, with the colon, and what precedes the protocol in it.
+        head: the `def` line with the colon, and the lines before the protocol.
         steps: the steps.
     """
     lines = []
@@ -144,8 +144,8 @@ def write_function(name: str, source: str, environment: dict[str, Any]) -> Calla
 
     Arguments:
         name: the name of the function.
-        source: its source.
-        environment: the names that its steps use besides `ENVIRONMENT`.
+        source: the source of the function.
+        environment: the names that the steps use besides `ENVIRONMENT`.
     """
     filename = f"<viewgrad generated: {name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
@@ -156,11 +156,11 @@ def write_function(name: str, source: str, environment: dict[str, Any]) -> Calla
 
 
 def is_recorded(target: Tensor, edge: OptionalEdge, own: OptionalEdge) -> bool:
-    """Return whether a write is recorded, with `edge` leading to the value's history and `own` to the target's."""
+    """Return whether a write is recorded, where `edge` leads to the value's history and `own` to the target's."""
     return (edge is not None or own is not None) and bool(current_mode() & GRAD) and target._array.dtype.kind in "fc"
 
 
-# The protocol as functions, for writes that are not small.
+# The protocol as functions, for larger writes.
 write_in_place: Final = write_function(
     "write_in_place",
     write_source(

@@ -1,5 +1,4 @@
 """The autograd metadata of views: the base, how the view is taken, and whether its history is still that of the base.
-
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class CreationMeta(enum.Enum):
-    """The context in which a view was made, which decides whether a write through it can be recorded."""
+    """The context in which a view was created, which determines whether a write through it can be recorded."""
 
     DEFAULT = "in grad mode"
     NO_GRAD = "under no_grad"
@@ -54,13 +53,13 @@ DEFAULT: Final = CreationMeta.DEFAULT
 class DifferentiableViewMeta:
     """The metadata of a view: its base, how to take it, and the base's history for which its own was created.
 
-    This class is for views by a basic index made in grad mode; others have a `GeneralViewMeta`.
+    This class is for views by a basic index created in grad mode; others have a `GeneralViewMeta`.
 
     Attributes:
         base: the tensor whose memory the view shares; never itself a view.
         index: the basic index that takes the view from the base, if there is one.
         view_fn: otherwise, the function that takes it (None if there is an index).
-        creation: the context in which the view was made.
+        creation: the context in which the view was created.
         source_edge: the base's edge when the view's edge was created. The view's history is current as long as the base
             has that edge. If the base had none, it is the value of `no_history`. If the base's history has ended in
             place, it is the view's own history.
@@ -70,7 +69,7 @@ class DifferentiableViewMeta:
 
     __slots__ = ("base", "index", "source_edge")
 
-    is_root: ClassVar[bool] = False  # whether it has a tangent of its own, rather than a window of its base's
+    is_root: ClassVar[bool] = False  # whether it has a tangent of its own, rather than a window of the base's tangent
 
     base: Tensor
     index: Any
@@ -128,7 +127,7 @@ class DifferentiableViewMeta:
                 "to since: its history is ambiguous, since the base's history does not include the Function's "
                 "backward; clone() the result of the Function"
             )
-        if self.creation is not CreationMeta.DEFAULT:  # made without recording: it never has its base's history
+        if self.creation is not CreationMeta.DEFAULT:  # created without recording: it never has its base's history
             return tensor._edge
         old = tensor._edge
         cut = cut_of(self.base)
@@ -167,7 +166,7 @@ class DifferentiableViewMeta:
         return source_edge is not self.base._edge and source_edge.sequence_nr < cut.sequence_nr
 
     def _is_before(self, cut: DetachPoint, old: OptionalEdge) -> bool:
-        """Return whether the view's history was made, or would have been, before its base's last ended."""
+        """Return whether the view's history was, or would have been, created before its base's last ended."""
         source_edge = self.source_edge
         if isinstance(source_edge, DetachedHistory):
             return True
@@ -176,15 +175,15 @@ class DifferentiableViewMeta:
         return old is not None and source_edge.sequence_nr < cut.sequence_nr
 
     def _edge_before_detach(self, tensor: Tensor, cut: DetachPoint, base_edge: OptionalEdge) -> OptionalEdge:
-        """Return the edge of a view from before its base was detached, depending on what was written since.
+        """Return the edge of a view from before its base was detached, depending on later writes.
 
         Raises:
-            ViewInPlaceError: if it is ambiguous.
+            ViewInPlaceError: if the history is ambiguous.
         """
         old, own = tensor._edge, self._own(tensor, cut)
         if own is not None and own is self.source_edge and base_edge is not None and own.base_edge is base_edge:
             return old
-        if own is None and old is not None and isinstance(self.source_edge, int | None):  # a leaf, or a view of such
+        if own is None and old is not None and isinstance(self.source_edge, int | None):  # a leaf, or a view of a leaf
             written = None
         else:
             written = written_since(cut, self.base, base_edge, self)
@@ -196,7 +195,7 @@ class DifferentiableViewMeta:
                 "since, so the view's history is ambiguous; take the view again, or use detach() instead"
             )
         edge: OptionalEdge
-        if own is not None and not written.any():  # a view without elements has not been overwritten either
+        if own is not None and not written.any():  # nor has a view without elements been overwritten
             edge, overwritten = own.edge, False
         else:
             edge, overwritten = self._rebuilt_edge(tensor, self.base, base_edge), own is None or is_all_written(written)
@@ -213,12 +212,12 @@ class DifferentiableViewMeta:
         return edge
 
     def _own(self, tensor: Tensor, cut: DetachPoint) -> DetachedHistory | None:
-        """Return the history that the view had when its base was last detached; None if it is no longer known."""
+        """Return the history that the view had when its base was last detached, or None if it is no longer known."""
         source_edge, old = self.source_edge, tensor._edge
         points = (*cut.earlier, cut)
         edge: OptionalEdge
         if isinstance(source_edge, DetachedHistory):
-            if source_edge.view is not self:  # the history of the view that this one was taken of
+            if source_edge.view is not self:  # the history of the view that this one was taken from
                 source_edge = DetachedHistory(self, old, source_edge.cut, source_edge.base_edge)
             if source_edge.cut is cut:
                 return source_edge
@@ -280,10 +279,10 @@ class DifferentiableViewMeta:
 
 
 class GeneralViewMeta(DifferentiableViewMeta):
-    """The metadata shared by all views, however they are taken and wherever they were made.
+    """The metadata shared by all views, however they are taken and wherever they were created.
 
     Attributes:
-        placed: the function that takes the view by its geometry, once it was needed, if one does.
+        placed: the function that takes the view by its geometry, if there is one, created on demand.
     """
 
     __slots__ = ("creation", "overlaps_itself", "placed", "strided", "view_fn")
@@ -319,7 +318,7 @@ class DualViewMeta(GeneralViewMeta):
     """The metadata of a dual tensor, a view of its primal with its own tangent, and of views of it.
 
     Attributes:
-        root: the holder of that tangent.
+        root: the holder of the tangent.
         root_steps: the view functions that lead from the dual tensor to this view.
     """
 
@@ -363,14 +362,14 @@ class DualViewMeta(GeneralViewMeta):
 def no_history(base: Tensor) -> int | None:
     """Return the source of a view whose base has no history: the number of histories that ended in place, or None.
 
-    So views taken before such an end, which may have had a history, differ from views taken after it.
+    This distinguishes views taken before such an end, which may have had a history, from views taken after it.
     """
     cut = cut_of(base)
     return None if cut is None else cut.number
 
 
 def mark_created_in_function(tensor: Tensor) -> None:
-    """Mark a view, whose edge is about to be set, as made inside a custom Function."""
+    """Mark a view, whose edge is about to be set, as created inside a custom Function."""
     view = tensor._view
     assert view is not None
     if not isinstance(view, GeneralViewMeta):
@@ -407,7 +406,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
 def detached_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
     """Detach and return the `retain_grad` state kept with the old history of a tensor.
 
-    None if there is none.
+    Return None if there is none.
     """
     hooks = finished_hooks(old)
     if hooks is None:
@@ -426,7 +425,7 @@ def detached_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
             meta = None if view is None else view._view
             if meta is not None and meta.base is tensor and meta.creation is not CreationMeta.IN_CUSTOM_FUNCTION:
                 moved.following[id(view)] = reference
-            elif meta is not None:  # a view of another output of the same step
+            elif meta is not None:  # a view of another output of the same node
                 hooks.following[id(view)] = reference
     return moved if moved.retained or moved.following else None
 

@@ -1,8 +1,8 @@
-"""Rebasing history: how a write in place changes the history of its target, and of the target's base.
+"""Rebasing history: how an in-place write changes the history of its target, and of the target's base.
 
-Before memory is written, the old history is replaced by one that refuses to be differentiated until the write is
-finished. So no exception, wherever it strikes, leaves a gradient that contradicts a value. See
-Note [Interrupted writes] in docs/notes/interruption.md.
+Before memory is written, the old history is replaced by one that cannot be differentiated until the write is finished.
+No exception, wherever it occurs, can therefore leave a gradient that contradicts a value. See Note [Interrupted writes]
+in docs/notes/interruption.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .view_nodes import layout_for
 
 
 class InterruptedWrite(Node):
-    """The node of a write that an error interrupted: the remaining value has no derivative."""
+    """The node of a write interrupted by an error, whose remaining value has no derivative."""
 
     __slots__ = ("edge", "writer")
 
@@ -49,7 +49,7 @@ class InterruptedWrite(Node):
     writer: str
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[None, ...]:
-        """Raise an error, unless the elements were overwritten since, so that no gradient arrives."""
+        """Raise an error, unless the elements have been overwritten since, so that no gradient arrives."""
         if np.any(grad._array if isinstance(grad, Tensor) else grad):
             raise InterruptedWriteError(
                 f"{self.writer} failed during an in-place write, so the result has no gradient; recompute the "
@@ -63,17 +63,17 @@ class InterruptedWrite(Node):
 def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, OptionalEdge]:
     """Make `node`, which is about to write to `tensor`, the history of `tensor` and of its base.
 
-    The returned node refuses to be differentiated, and to be written over, until its `hooks` are set in the last step
-    of the write. See Note [Concurrent writes] in docs/notes/interruption.md.
+    The returned node cannot be differentiated, or written over, until its `hooks` are set in the last step of the
+    write. See Note [Concurrent writes] in docs/notes/interruption.md.
 
     Arguments:
         tensor: the tensor to write to.
-        node: the node, without number and hooks. Its first edge is the tensor's own old history; for a view it is never
-            followed.
+        node: the node, without number and hooks. Its first edge leads to the tensor's own old history; for a view it is
+            never followed.
         own: the edge to the old history.
 
     Returns:
-        The node that is at the end of the history now, and the edge that was there before.
+        The node now at the end of the history, and the previous edge.
 
     Raises:
         InterruptedWriteError: if an earlier write was never finished.
@@ -85,7 +85,7 @@ def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, Op
             finished_hooks(own)  # raises, or waits for another thread to finish its write
         node.hooks = UNFINISHED
         node.sequence_nr = next_sequence_nr()
-        # No call from here on, so that no other thread can interfere.
+        # No calls from here on, so that no other thread can interfere.
         if tensor._edge is not own:
             raise ConcurrentWriteError("another thread has written to this tensor while a write to it was being made")
         tensor._edge = node
@@ -94,7 +94,7 @@ def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, Op
 
 
 def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> tuple[Node, OptionalEdge]:
-    """Begin a write by `node` to the part of `base` that `index` or `view_fn` takes, as `begin_write` does."""
+    """Begin a write by `node` to the part of `base` selected by `index` or `view_fn`, as `begin_write` does."""
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
     slices = CopySlices()
@@ -109,20 +109,20 @@ def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Nod
         if old is not None and old.hooks is not None:
             finished_hooks(old)
         slices.sequence_nr = next_sequence_nr()  # larger than that of `old`
-        if base._edge is old:  # no call from here on
+        if base._edge is old:  # no calls from here on
             slices.edges = (old, *others)
             base._edge = slices
             return slices, old
 
 
 def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) -> CopySlicesOfCopy:
-    """Begin the write `base[index] = value`, as `begin_write` does, with `edge` leading to the value's history.
+    """Begin the write `base[index] = value` as `begin_write` does; `edge` leads to the value's history.
 
     Arguments:
         base: a tensor that is not a view.
         index: a basic index.
         edge: None for a value without history.
-        like: shape and dtype of the value, if they differ from those of the target.
+        like: the shape and dtype of the value, if they differ from those of the target.
     """
     node = CopySlicesOfCopy()
     node.edge1 = edge
@@ -137,7 +137,7 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
         if old is not None and old.hooks is not None:
             finished_hooks(old)
         node.sequence_nr = next_sequence_nr()  # larger than that of `old`
-        if base._edge is old:  # no call from here on
+        if base._edge is old:  # no calls from here on
             base._edge = node
             return node
 
@@ -156,12 +156,12 @@ def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
 
 
 def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseException, writer: str) -> None:
-    """Roll back after an exception: restore the old history if nothing was written, else one that refuses.
+    """Roll back after an exception: restore the old history if nothing was written, otherwise set one that raises.
 
     Arguments:
-        tensor: the tensor that was written to.
+        tensor: the target of the write.
         head: the node returned by `begin_write` or `begin_copy`.
-        old: the earlier edge.
+        old: the previous edge.
         error: the exception, as caught in the function that writes.
         writer: the name of the function that the user called.
     """
@@ -198,7 +198,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
 
 
 def record_own_history(view: Tensor) -> None:
-    """Record a view's own history in its base, as if the view were assigned to itself."""
+    """Record a view's own history in its base, as if the view had been assigned to itself."""
     node = new(CopyBackwards)
     node.edge0, node.edge1, node.like = None, view._edge, None
     rebase_history(view, node)

@@ -1,13 +1,14 @@
-"""The nodes of arithmetic on scalars: one class for all operators on one number, and one for all on two.
+"""The nodes of arithmetic on scalars: one class for all unary operators and one for all binary operators.
 
-The cost of a backward pass over scalars is the interpreter's. If all objects at a line are of one class, the
-interpreter caches the positions of their slots; with a class for each operator it looks them up, which takes five times
-as long. So the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two classes. What a node computes is
-given by the *form* of its formulas, which the engine implements: see `autograd/scalar_engine.py`. Everything else is
-inherited from the class of the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
+The cost of a backward pass over scalars is that of the interpreter. If all objects at a line of code are of one class,
+the interpreter caches the positions of their slots; with a class for each operator it looks them up, which takes five
+times as long. The nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars therefore share two classes. The
+computation of a node is determined by the *form* of its formulas, which the engine implements: see
+`autograd/scalar_engine.py`. Everything else is inherited from the class of the operator's other nodes. See Note [The
+gradients of scalars] in docs/notes/scalars.md.
 
-Most scalars are intermediate results, whose nodes are held only by the next node. In large graphs, nodes of two scalars
-absorb such nodes; see Note [Absorbed nodes] there.
+Most scalars are intermediate results, whose nodes are referenced only by the next node. In large graphs, nodes of two
+scalars absorb such nodes; see Note [Absorbed nodes] there.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ QUOTIENT: Final = 3
 NEGATIVE: Final = 4
 TIMES_RESULT: Final = 5
 OVER_SELF: Final = 6
-# The composition of two operators on one number: a product or quotient, with the other sign.
+# The composition of two unary operators: a product or quotient with the other sign.
 NEGATED_TIMES: Final = 7
 NEGATED_OVER: Final = 8
 
-MANY_NODES: Final = 24  # nodes; from here on, the rest of a formula is not merged
+MANY_NODES: Final = 24  # the number of nodes from which the rest of a formula is not merged
 
-# The forms of two operators, the outer one first.
+# The forms of two operators, outer one first.
 JOINED: Final[dict[tuple[int, int], int]] = {
     (NEGATIVE, TIMES_RESULT): NEGATED_TIMES,
     (TIMES_RESULT, NEGATIVE): NEGATED_TIMES,
@@ -49,10 +50,10 @@ class ScalarRule:
     """The base class of the nodes of one operator on scalars.
 
     Arguments:
-        form: the form of its formulas.
-        node_class: the class of its nodes on arrays, which has the formulas.
-        steps: the rules of two operators, the outer one first, if this is what both together do.
-        joined: by preceding rule, the rule that merges both; None if they cannot be merged.
+        form: the form of the operator's formulas.
+        node_class: the class of the operator's nodes on arrays, which has the formulas.
+        steps: the rules of two operators, outer one first, if this rule is their composition.
+        joined: by preceding rule, the rule of the composition, or None if they cannot be merged.
     """
 
     form: int
@@ -68,7 +69,7 @@ class ScalarRule:
 
 
 class ScalarNode(Node):
-    """The node of an operator on scalars of type float64."""
+    """The node of an operator on float64 scalars."""
 
     __slots__ = ()
 
@@ -76,18 +77,18 @@ class ScalarNode(Node):
     input_specs: ClassVar[None] = None  # nothing was broadcast or cast
 
     def name(self) -> str:
-        """Return the name of the operator."""
+        """The name of the operator."""
         name: str = self.rule.node_class.__name__
         return name
 
     @property
     def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The values that it may have saved."""
+        """The names of the values that the node may have saved."""
         names: tuple[str, ...] = self.rule.node_class.saved_names
         return names
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """Return the gradients of the inputs, by the formulas."""
+        """Return the gradients of the inputs, computed by the formulas."""
         self._convert()
         return self.rule.node_class.apply(self, grad, edges)
 
@@ -97,7 +98,7 @@ class ScalarNode(Node):
         return self.rule.node_class.consume(self, grad, edges)
 
     def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """Implement `apply` on tensors, recorded."""
+        """Implement `apply` on tensors and record it."""
         self._convert()
         return self.rule.node_class.apply_recorded(self, grad, edges)
 
@@ -118,7 +119,7 @@ class ScalarNode(Node):
 
 
 class ScalarOfOne(ScalarNode):
-    """The node of an operator on one scalar."""
+    """The node of a unary operator on a scalar."""
 
     __slots__ = ("edge", "rule", "saved_result", "saved_self")
 
@@ -128,13 +129,15 @@ class ScalarOfOne(ScalarNode):
     edges = ONE_EDGE
 
 
-# The replacement of an edge to absorbed nodes: the edge behind them; their rule, None for a
-# single read; the number that one of them has saved; and the index and the layout of a read, or None.
+# The replacement of an edge to absorbed nodes: the edge behind them; their rule, or None for a single read; the number
+# saved by one of them; and the index and layout of a read, or None.
 Absorbed = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
 
 
 class ScalarOfTwo(ScalarNode):
-    """The node of an operator on two scalars. An edge may be replaced by a tuple `Absorbed`: nodes merged into it."""
+    """The node of a binary operator on scalars. An edge may be replaced by a tuple `Absorbed`, which represents nodes
+    merged into it.
+    """
 
     __slots__ = ("edge0", "edge1", "rule", "saved_other", "saved_result", "saved_self")
 
@@ -145,8 +148,8 @@ class ScalarOfTwo(ScalarNode):
 
     @property
     def edges(self) -> tuple[OptionalEdge, ...]:  # type: ignore[override]
-        """The edges to nodes as they were recorded; merged ones are rebuilt."""
-        # All of them are newer than their inputs, and older than this one.
+        """The edges to nodes as they were recorded; merged nodes are rebuilt."""
+        # All of them are newer than their inputs and older than this node.
         edge = self.edge0
         if type(edge) is tuple:
             edge = self.edge0 = _unmerged(edge, self.sequence_nr - 0.5)
@@ -178,9 +181,9 @@ def read_node(edge: Any, index: Any, layout: Layout, position: float) -> Element
 
 
 def _unmerged(taken: Absorbed, end: float) -> Node | Edge | None:
-    """Rebuild the nodes that were merged, with places in the order of creation before `end`.
+    """Rebuild the nodes that were merged, with positions in the order of creation before `end`.
 
-    Counted from the last one, each node always gets the same place, so nodes that were rebuilt before keep theirs.
+    Counted from the last one, each node always gets the same position, so nodes that were rebuilt before keep theirs.
     """
     edge, via, number, index, layout = taken
     steps = () if via is None else via.steps or (via,)
@@ -200,11 +203,11 @@ def _unmerged(taken: Absorbed, end: float) -> Node | Edge | None:
 
 
 def absorb(node: Any, since: int) -> None:
-    """Merge the nodes that recorded a formula into one another.
+    """Merge the nodes that recorded a formula into each other.
 
     Arguments:
         node: the node of the result; an edge to one of several outputs is unchanged.
-        since: nodes that are not newer than this number were inspected before.
+        since: nodes up to this number have already been inspected.
     """
     waiting = [node]
     for node in waiting:
@@ -222,9 +225,9 @@ def absorb(node: Any, since: int) -> None:
 
 
 def _absorb_operands(node: Any) -> None:
-    """Merge unary operators and reads, if nothing else holds their nodes, into a node of two scalars.
+    """Merge unary operators and reads into a binary node, if nothing else refers to their nodes.
 
-    Holders are counted again just before, since another thread may have asked for `edges` in between.
+    References are counted again immediately before, since another thread may have accessed `edges` in between.
     """
     own = first = node.sequence_nr
     held = node.edge1
@@ -243,10 +246,10 @@ def _absorb_operands(node: Any) -> None:
 
 
 def _beyond(node: Any, following: int) -> tuple[Absorbed | None, int]:
-    """Return the replacement of a node and those behind it, or None, and the number of the oldest.
+    """Return the replacement of a node and the nodes behind it, or None, and the number of the oldest.
 
-    In a backward pass, a read must run after the writes that followed it. So it is absorbed only if nothing was
-    recorded between it and the number `following`. Reads of a leaf, which has one gradient, are always absorbed.
+    In a backward pass, a read must run after the writes that followed it. It is therefore absorbed only if nothing was
+    recorded between it and the number `following`. Reads of a leaf, which has a single gradient, are always absorbed.
     """
     if node.hooks is not None:
         return None, 0
@@ -285,7 +288,7 @@ def _beyond(node: Any, following: int) -> tuple[Absorbed | None, int]:
 
 
 def _number(node: Any) -> Any:
-    """Return the number saved by the node of an operator on one number; None if that is a change of sign."""
+    """Return the number saved by the node of a unary operator, or None for a change of sign."""
     form = node.rule.form
     if form == NEGATIVE:
         return None

@@ -1,4 +1,4 @@
-"""Reduction of a gradient to the shape and dtype of a value that was broadcast or cast."""
+"""Reduction of gradients to the shape and dtype of values that were broadcast or cast."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Like = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
-    """Return `grad` summed over the dimensions along which a value of `shape` was broadcast."""
+    """Sum `grad` over the dimensions along which a value of `shape` was broadcast."""
     if grad.shape == shape:
         return grad
     if not shape:
         return grad.sum()
     leading = grad.ndim - len(shape)
-    if leading < 0:  # the value had more dimensions than the target, all of length 1
+    if leading < 0:  # the value had more dimensions than the target, all extra ones of length 1
         return sum_to(grad, shape[-leading:]).reshape(shape)
     axes = tuple(range(leading)) + tuple(
         leading + i for i, n in enumerate(shape) if n == 1 and grad.shape[leading + i] != 1
@@ -25,7 +25,7 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 def match_spec(grad: Any, like: Like | None) -> Any:
-    """Return `grad` in the shape and dtype of `like`; its real part if only it is complex."""
+    """Return `grad` in the shape and dtype of `like`; the real part if only `grad` is complex."""
     if grad is None or like is None:
         return grad
     shape, dtype = like

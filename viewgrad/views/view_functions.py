@@ -1,4 +1,4 @@
-"""View functions: each recreates a view from an array or a tensor shaped like the base."""
+"""View functions, which recreate a view from an array or a tensor shaped like the base."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from ..tensor.indices import composed, window_at
 from .geometry import TensorGeometry
 
-WHOLE: Final = (...,)  # the index of a view of all that it is taken from
+WHOLE: Final = (...,)  # the index of a view of the whole tensor
 
 
 class ViewFunction:
     """A function that takes a view of its argument.
 
     Attributes:
-        exact: whether it takes a window of any buffer, and never copies.
+        exact: whether it returns a window of any buffer and never copies.
         broadcasts: whether it repeats elements, so that their gradients add up.
     """
 
@@ -31,7 +31,7 @@ class ViewFunction:
         raise NotImplementedError
 
 
-@attrs.define  # frozen would cost twice as much to make, at each view
+@attrs.define  # frozen classes would take twice as long to create, for each view
 class Index(ViewFunction):
     """The view function of basic indexing.
 
@@ -49,13 +49,13 @@ class Index(ViewFunction):
 
 @attrs.define
 class Chain(ViewFunction):
-    """The view functions of a view of a view, one after the other."""
+    """The composition of the view functions of a view of a view."""
 
     steps: tuple[ViewFunction, ...]
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        """Return whether this takes a window of any buffer, and never copies."""
+        """True if no step ever copies."""
         return all(step.exact for step in self.steps)
 
     def __call__(self, base: Any) -> Any:
@@ -73,7 +73,7 @@ class Strided(ViewFunction):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        """Return whether this takes a window of any buffer, and never copies."""
+        """True if no step ever copies."""
         return self.view_fn.exact
 
     def __call__(self, base: Any) -> Any:
@@ -84,7 +84,7 @@ class Strided(ViewFunction):
 
 @attrs.frozen
 class Permuted(ViewFunction):
-    """Dimensions in another order."""
+    """A permutation of the dimensions."""
 
     order: tuple[int, ...]
 
@@ -94,7 +94,7 @@ class Permuted(ViewFunction):
 
 @attrs.define
 class Reshaped(ViewFunction):
-    """The elements in another shape."""
+    """A change of shape."""
 
     shape: tuple[int, ...]
 
@@ -106,7 +106,7 @@ class Reshaped(ViewFunction):
 
 @attrs.frozen
 class Broadcast(ViewFunction):
-    """Broadcast to a shape."""
+    """A broadcast to a shape."""
 
     shape: tuple[int, ...]
 
@@ -121,7 +121,7 @@ class Broadcast(ViewFunction):
 
 @attrs.frozen
 class Diagonal(ViewFunction):
-    """Diagonals of two dimensions."""
+    """The diagonals of two dimensions."""
 
     offset: int
     axis1: int
@@ -136,7 +136,7 @@ class Diagonal(ViewFunction):
 
 @attrs.frozen
 class Windows(ViewFunction):
-    """Sliding windows along a dimension."""
+    """The sliding windows along a dimension."""
 
     dim: int
     size: int
@@ -167,7 +167,7 @@ class StridedWindow(ViewFunction):
 
 @attrs.frozen
 class RealPart(ViewFunction):
-    """The real parts."""
+    """The real parts of complex numbers."""
 
     def __call__(self, base: Any) -> Any:
         return base.real
@@ -175,7 +175,7 @@ class RealPart(ViewFunction):
 
 @attrs.frozen
 class ImaginaryPart(ViewFunction):
-    """The imaginary parts."""
+    """The imaginary parts of complex numbers."""
 
     def __call__(self, base: Any) -> Any:
         return base.imag
@@ -183,7 +183,7 @@ class ImaginaryPart(ViewFunction):
 
 @attrs.frozen
 class AsReal(ViewFunction):
-    """Complex numbers as pairs."""
+    """Complex numbers as pairs of real numbers."""
 
     def __call__(self, base: Any) -> Any:
         if not isinstance(base, np.ndarray):
@@ -194,7 +194,7 @@ class AsReal(ViewFunction):
 
 @attrs.frozen
 class AsComplex(ViewFunction):
-    """Pairs as complex numbers; a copy if the two parts are not adjacent."""
+    """Pairs of real numbers as complex numbers; a copy if the two parts are not adjacent."""
 
     exact = False
 
@@ -202,20 +202,20 @@ class AsComplex(ViewFunction):
         if not isinstance(base, np.ndarray):
             return (base if lies_in_pairs(base._array) else base._contiguous_copy()).view_as_complex()
         dtype = np.result_type(base.dtype, np.complex64)
-        if not base.size:  # NumPy gives empty arrays strides that allow no view
+        if not base.size:  # NumPy's strides of empty arrays do not allow a view
             return np.ndarray(base.shape[:-1], dtype, base.reshape(-1))
         return (base if lies_in_pairs(base) else np.ascontiguousarray(base)).view(dtype)[..., 0]
 
 
 def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
-    """Return whether neighbours in the last dimension, if there are any, are adjacent in memory."""
+    """Return whether neighbours in the last dimension, if any, are adjacent in memory."""
     return not array.size or array.strides[-1] == array.itemsize
 
 
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:
-    """Return one view function after others, merged into as few steps as possible.
+    """Append a view function to others, merging them into as few steps as possible.
 
-    So repeated transposes and reshapes do not accumulate.
+    Repeated transposes and reshapes therefore do not accumulate.
 
     Arguments:
         steps: the view functions from `base` to a view.

@@ -1,4 +1,4 @@
-"""The nodes of views: each adds the gradient to its window of the base's accumulator."""
+"""The nodes of views, which add the gradient to their window of the base's accumulator."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ np_add: Final = np.add
 
 
 class ViewBackward(Node):
-    """The node of a view: adds the gradient to the view's window, at the cost of the view.
+    """The node of a view, which adds the gradient to the view's window, at the cost of the view.
 
     Attributes:
         layout: the layout of the gradient of the viewed tensor.
         index: the basic index that selects the view, if there is one.
-        view_fn: the function that takes it otherwise.
+        view_fn: the function that takes the view if there is no such index.
         overlaps: whether elements of the view share memory, so that their gradients accumulate.
     """
 
@@ -42,7 +42,7 @@ class ViewBackward(Node):
     overlaps: bool
 
     def window(self, accumulator: Any) -> Any:
-        """Return the view's window of an accumulator, an array or a tensor; None if its layout allows none."""
+        """Return the view's window of an accumulator, an array or a tensor, or None if the layout does not allow it."""
         return take_window(accumulator, self.index, self.view_fn)
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
@@ -53,7 +53,7 @@ class ViewBackward(Node):
             window = accumulator[index]
             if type(window) is ndarray:
                 np_add(window, grad, window)
-            else:  # a number, of a single element
+            else:  # a number, for a single element
                 accumulator[index] = window + grad
             return
         window = None if self.overlaps else take_window(accumulator, None, view_fn)
@@ -69,7 +69,7 @@ class ViewBackward(Node):
             np_add(accumulator, whole, accumulator)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
-        """Implement `add_to` on tensors, recorded."""
+        """Implement `add_to` on tensors and record it."""
         window = None if self.overlaps else self.window(accumulator)
         if window is not None:
             window.add_(grad)
@@ -89,15 +89,15 @@ class ViewBackward(Node):
 
     @property
     def transparent(self) -> bool:
-        """Return whether a gradient may be added straight to the window, past this node."""
+        """Return whether a gradient may be added directly to the window, bypassing this node."""
         return self.hooks is None and not self.overlaps
 
 
 def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
-    """Return the window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
+    """Return the window of `buffer`, an array or a tensor, selected by `index` or `view_fn`.
 
-    None if `view_fn` copies, because it reshapes and the buffer's layout differs from the viewed tensor's: a write to
-    the copy would be lost.
+    Return None if `view_fn` would copy, because it reshapes and the buffer's layout differs from the viewed tensor's,
+    since a write to the copy would be lost.
     """
     if view_fn is None:
         return window_at(buffer, index)
@@ -115,7 +115,7 @@ def _is_window(window: Any, buffer: Any) -> bool:
 
 
 def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
-    """Return zeros, and the window that `view_fn` takes of them, laid out like the viewed tensor."""
+    """Return zeros with the layout of the viewed tensor, and the window that `view_fn` takes of them."""
     shape, dtype, _ = layout
     for order in itertools.permutations(range(len(shape))):
         zeros = np.zeros([shape[dim] for dim in order], dtype).transpose(np.argsort(order))
@@ -126,7 +126,8 @@ def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
 
 
 def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Return for each element of the view that `view_fn` takes of an array of this shape its index there."""
+    """Return, for each element of the view that `view_fn` takes of an array of the given shape, its index in the array.
+    """
     numbers = view_fn(np.arange(math.prod(shape)).reshape(shape))
     return np.unravel_index(numbers, shape)
 
@@ -138,7 +139,7 @@ def layout_of(source: Array) -> Layout:
 
 
 def layout_for(tensor: Tensor) -> Layout:
-    """Return the layout of a tensor's gradient, remembered for the tensor whose memory the storage is."""
+    """Return the layout of a tensor's gradient, cached for the tensor whose memory the storage is."""
     array = tensor._array
     storage = tensor._storage
     if storage is None or array is not storage.root:
@@ -149,7 +150,7 @@ def layout_for(tensor: Tensor) -> Layout:
 
 
 class IndexViewBackward(ViewBackward):
-    """The node of a view that is taken by a basic index."""
+    """The node of a view taken by a basic index."""
 
     __slots__ = ("index",)
 
@@ -160,7 +161,7 @@ class IndexViewBackward(ViewBackward):
 class ElementBackward(IndexViewBackward):
     """The node of a read of one element, whose result is a scalar and not a view.
 
-    In one dimension `index` is the number of the element, not a tuple: see `autograd/scalar_engine.py`.
+    In one dimension, `index` is the number of the element rather than a tuple; see `autograd/scalar_engine.py`.
     """
 
     __slots__ = ()
@@ -171,7 +172,7 @@ class ElementBackward(IndexViewBackward):
 
 
 class FunctionViewBackward(ViewBackward):
-    """The node of a view that is taken by a view function."""
+    """The node of a view taken by a view function."""
 
     __slots__ = ("overlaps", "view_fn")
 
@@ -184,7 +185,7 @@ def view_node(name: str, base: type[ViewBackward]) -> Any:
 
 
 def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBackward]]:
-    """Return the node classes of a view that a basic index can take, and of one that it cannot."""
+    """Return the node classes of a view operator, for views that a basic index can take and for other views."""
     return view_node(name, IndexViewBackward), view_node(name, FunctionViewBackward)
 
 
@@ -196,7 +197,7 @@ def node_of_view(
     view_fn: ViewFunction | None,
     overlaps: bool,
 ) -> ViewBackward:
-    """Return the node of a view of `source`, with `edge` leading to the history of that."""
+    """Return the node of a view of `source`, whose history `edge` leads to."""
     node: Any = numbered(node_class)
     node.edge = edge
     node.layout = layout_for(source)

@@ -1,7 +1,7 @@
-"""The view operators: each takes a window on the memory of its input, and is one node in the graph.
+"""The view operators, each of which takes a window on the memory of its input and is one node in the graph.
 
-Views that basic indexing can express use it (`select`, `narrow`, `squeeze`, ...). The others use one of the view
-functions of `view_functions.py`, which take views of arrays and tensors alike.
+Views that basic indexing can express are implemented by it (`select`, `narrow`, `squeeze`, ...). The others use one of
+the view functions of `view_functions.py`, which take views of arrays and tensors alike.
 
 The file is long because it is a table: a few lines for each view operator.
 """
@@ -161,7 +161,7 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
         dims = {i for i, extent in enumerate(shape) if extent == 1}
     else:
         named = axis if isinstance(axis, tuple) else (axis,)
-        places = [_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)]  # accepted, as by NumPy
+        places = [_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)]  # accepted, as in NumPy
         dims = set(places)
         if len(dims) < len(places):
             raise ValueError(f"repeated axis in squeeze: {axis}")
@@ -180,7 +180,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     return index_view(self, index, UnsqueezeBackward)
 
 
-# -- by rearranging dimensions -----------------------------------------------------------------------------------------
+# -- by permuting dimensions -------------------------------------------------------------------------------------------
 
 
 def _view(self: Tensor, view_fn: ViewFunction, node_class: type[ViewBackward], **kwargs: Any) -> Tensor:
@@ -209,7 +209,7 @@ def permute(self: Tensor, *dims: Any) -> Tensor:
 
 @method
 def swapaxes(self: Tensor, axis1: int, axis2: int) -> Tensor:
-    """Return a view with two dimensions exchanged."""
+    """Return a view with two dimensions swapped."""
     order = list(range(self._array.ndim))
     a, b = _dimension(axis1, len(order)), _dimension(axis2, len(order))
     order[a], order[b] = order[b], order[a]
@@ -242,16 +242,16 @@ def _reversed(ndim: int) -> Permuted:
 
 
 def _matrix_transposed(self: Tensor) -> Tensor:
-    """Return a view with the last two dimensions exchanged."""
+    """Return a view with the last two dimensions swapped."""
     return swapaxes(self, -1, -2)
 
 
-# -- by another shape --------------------------------------------------------------------------------------------------
+# -- by changing the shape ---------------------------------------------------------------------------------------------
 
 
 @method
 def reshape(self: Tensor, *shape: Any) -> Tensor:
-    """Return the elements in row order in another shape: a view if NumPy returns one, a copy otherwise."""
+    """Return the elements in row-major order in another shape: a view if NumPy returns one, a copy otherwise."""
     self = as_buffered(self)
     sizes = flat_sizes(shape)
     array = self._array.reshape(sizes)
@@ -263,7 +263,7 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
 
 @method
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """Return the elements in row order in another shape, as a view.
+    """Return the elements in row-major order in another shape, as a view.
 
     Raises:
         ValueError: if the memory layout allows no such view.
@@ -280,13 +280,13 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 @method
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return a view in the shape of `other`."""
+    """Return a view with the shape of `other`."""
     return view(self, other.shape)
 
 
 @method
 def ravel(self: Tensor) -> Tensor:
-    """Return the elements in one dimension, in row order: a view if the memory is contiguous, else a copy."""
+    """Return the elements in row-major order in one dimension: a view if the memory is contiguous, otherwise a copy."""
     if self._array.flags.c_contiguous:
         return reshape(self, -1)
     copied: Tensor = self._reshaped_copy((self._array.size,))
@@ -305,7 +305,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @method
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Return a view with dimensions of length 1 repeated and new ones added in front; -1 keeps a length."""
+    """Return a view with dimensions of length 1 repeated and new dimensions added in front; -1 keeps a length."""
     wanted = flat_sizes(sizes)
     shape = self._array.shape
     new = len(wanted) - len(shape)
@@ -328,7 +328,7 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
         refuse_writes(self)
     array = np.broadcast_to(self._array, shape)
     new = array.ndim - self._array.ndim
-    if array.shape == (1,) * new + self._array.shape:  # nothing is repeated
+    if array.shape == (1,) * new + self._array.shape:  # no element is repeated
         return index_view(self, (*(None,) * new, ...), UnsqueezeBackwardOfExpand)
     broadcast = Broadcast(array.shape)
     return make_view(self, broadcast(self._array), None, broadcast, ExpandBackward, overlaps_itself=True)
@@ -342,7 +342,9 @@ def diagonal(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
 
 @method
 def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
-    """Return a view of all windows of `size` elements along `dimension`, `step` apart, as a new last dimension."""
+    """Return a view of all windows of `size` elements along `dimension`, at intervals of `step`, as a new last
+    dimension.
+    """
     dim, size, step = _dimension(dimension, self._array.ndim), as_int(size), as_int(step)
     if not 0 <= size <= self._array.shape[dim] or step <= 0:
         extent = self._array.shape[dim]
@@ -354,7 +356,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
 def as_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """Return a view of the memory of the tensor's base, by lengths, strides and offset in elements.
+    """Return a view of the memory of the tensor's base, given by sizes, strides and offset in elements.
 
     Arguments:
         size: the lengths of its dimensions.
@@ -362,9 +364,10 @@ def as_strided(
         storage_offset: the start of the view, in elements from the start of the base; by default the start of `self`.
 
     Raises:
-        ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
-        ViewInPlaceError: for a view whose history is not that of its base.
-        ForwardModeError: for a dual tensor that is only a part of its base, as the tangents of other parts are unknown.
+        ValueError: for a window that extends beyond the memory, or a base that is not in row-major order.
+        ViewInPlaceError: for a view whose history is separate from that of its base.
+        ForwardModeError: for a dual tensor that is only part of its base, since the tangents of other parts are
+            unknown.
     """
     self = as_buffered(self)
     base = root_of(self)
@@ -403,31 +406,32 @@ def as_strided(
     return out
 
 
-# -- by another dtype --------------------------------------------------------------------------------------------------
+# -- by changing the dtype ---------------------------------------------------------------------------------------------
 
 
 def real(self: Tensor) -> Tensor:
-    """Return the real parts: a view for a complex tensor (a scalar for a scalar), a real tensor itself."""
+    """Return the real part: a view for a complex array, a scalar for a complex scalar, the tensor itself if it is real.
+    """
     if self._array.dtype.kind != "c":
         return self
     return _of_scalar(self, _view(self, RealPart(), RealBackward, strided=False))
 
 
 def imag(self: Tensor) -> Tensor:
-    """Return the imaginary parts: a view for a complex tensor (a scalar for a scalar), zeros for a real one."""
+    """Return the imaginary part: a view for a complex array, a scalar for a complex scalar, zeros for a real tensor."""
     if self._array.dtype.kind != "c":
-        return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros with NumPy's layout
+        return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros in NumPy's memory layout
     return _of_scalar(self, _view(self, ImaginaryPart(), ImagBackward, strided=False))
 
 
 def _of_scalar(source: Tensor, part: Tensor) -> Tensor:
-    """Return a part of `source` as NumPy does: a scalar for a scalar."""
+    """Return a part of `source` as in NumPy: a scalar for a scalar."""
     return part[()] if is_scalar(source) else part
 
 
 @method
 def view_as_real(self: Tensor) -> Tensor:
-    """Return a complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
+    """Return a complex tensor as a real one with a last dimension of length 2 for the real and imaginary parts."""
     if self._array.dtype.kind != "c":
         raise TypeError(f"view_as_real requires a complex tensor, not one of {self._array.dtype}")
     return _view(self, AsReal(), ViewAsRealBackward, strided=False)
@@ -447,7 +451,7 @@ def view_as_complex(self: Tensor) -> Tensor:
 
 
 def _is_window(array: Array, of: Array) -> bool:
-    """Return whether NumPy's reshape returned a window on the same memory."""
+    """Return whether NumPy's reshape returned a window of the same memory."""
     return array.base is of or (of.base is not None and array.base is of.base) or array is of
 
 
@@ -458,7 +462,7 @@ def _dimension(dim: int, ndim: int) -> int:
 
 
 def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return sizes that are given one by one, or as a list, an array or a 1-d tensor."""
+    """Return sizes that are given separately, or as a list, an array or a 1-d tensor."""
     if len(sizes) != 1:
         return sizes
     (first,) = sizes
@@ -468,18 +472,18 @@ def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def atleast_1d(self: Tensor) -> Tensor:
-    """Return the tensor itself, or a view with one dimension of a 0-d tensor."""
+    """Return the tensor itself, or a view with one dimension for a 0-d tensor."""
     return self if self._array.ndim else reshape(self, 1)
 
 
 def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Split as `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
+    """Split as `numpy.split` and `numpy.array_split` do, in sections whose lengths may differ by one."""
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
     dim = _dimension(axis, array.ndim)
     extent = range(array.shape[dim])
     if np.ndim(indices_or_sections) == 0:
-        pieces = np.array_split(np.empty((len(extent), 0)), indices_or_sections)  # lengths without memory
+        pieces = np.array_split(np.empty((len(extent), 0)), indices_or_sections)  # lengths, without allocating memory
         return list(split(array, [len(piece) for piece in pieces], dim))
     ends = [0, *map(as_int, indices_or_sections), len(extent)]
     windows = [extent[first:last] for first, last in itertools.pairwise(ends)]

@@ -1,4 +1,4 @@
-"""Checks before an in-place write: raise if it is not allowed, or if its history would be ambiguous."""
+"""Checks before an in-place write, which raise if it is not allowed or if its history would be ambiguous."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
 
     Arguments:
         tensor: the tensor to write to; its edge must be current.
-        recorded: whether the write is recorded, which only happens in grad mode.
-        window: the part of it that is written to; None for the whole.
+        recorded: whether the write is recorded, which happens only in grad mode.
+        window: the part to write to; None for the whole.
         overwritten: whether the new value does not depend on the old one.
 
     Returns:
@@ -55,7 +55,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
     ended = storage is not None and storage.cuts is not None
     if storage is not None and storage.shared:
         array = tensor._array if window is None else window
-        if recorded:  # then the gradient of the whole is laid out as its memory is
+        if recorded:  # the gradient of the whole is then laid out like its memory
             array = tensor._array if view is None else view.base._array
         if (storage.foreign or array is not storage.root) and overlaps_itself(array):
             why = "its memory came from outside, or from a detached tensor, so"
@@ -65,7 +65,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
         old = ended and view is not None and view.is_before_end
-        # Any other view that has a history where its base has none is a leaf, or a view of such.
+        # Any other view that has a history while its base has none is a leaf, or a view of a leaf.
         if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None and not old):
             what = "a leaf" if view is None else "a view of a leaf"
             raise LeafInPlaceError(

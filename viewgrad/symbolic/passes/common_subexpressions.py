@@ -1,4 +1,4 @@
-"""Common subexpressions: nodes that compute the same from the same values are merged."""
+"""Elimination of common subexpressions: nodes with the same operation on the same values are merged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _eliminate(block: Block, known: dict[Any, Node]) -> int:
 
 
 def key_of(node: Node) -> Any:
-    """Return the key that nodes with the same computation share; None for a node without an equal."""
+    """Return a key shared by nodes with the same computation, or None for a node that cannot be merged."""
     if not is_pure(node) or node.kind == "full":
         return None
     inputs: tuple[Value | None, ...] = node.inputs

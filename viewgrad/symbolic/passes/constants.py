@@ -1,4 +1,4 @@
-"""Constants: pooled, lifted to the front, and folded."""
+"""Constants are pooled, lifted to the front, and folded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...trace.evaluate import run_node
 from ...trace.graph import Block, Node, Value
 from ...trace.types import TensorType
 
-FOLDED: Final = 1 << 12  # elements; greater results are computed when the graph runs
+FOLDED: Final = 1 << 12  # the maximum number of elements; larger results are computed when the graph runs
 
 
 def pool_constants(block: Block) -> int:

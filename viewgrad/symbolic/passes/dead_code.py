@@ -1,4 +1,4 @@
-"""Dead code: nodes whose outputs are unused."""
+"""Elimination of dead code: nodes with unused outputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def eliminate_dead_code(block: Block, on_live: Callable[[set[Value]], None] | No
 
 
 def live_values(block: Block) -> set[Value]:
-    """Return the values of a block, and of those inside, on which its outputs or guards depend."""
+    """Return the values of a block and its nested blocks on which outputs or guards depend."""
     live: set[Value] = {value for value in block.outputs if value is not None}
     for node in reversed(block):
         if node.kind in HAVE_EFFECTS or not live.isdisjoint(node.outputs):

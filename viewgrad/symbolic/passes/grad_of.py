@@ -1,4 +1,4 @@
-"""Linear blocks: inlined, and specialised on which gradients are undefined."""
+"""Linear blocks are inlined, and specialized for which gradients are undefined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def inline_grad_of(block: Block) -> int:
 
 
 def inline_block(node: Node) -> None:
-    """Put the nodes of the only block of a node, which has no inputs, in place of the node."""
+    """Replace a node by the nodes of its only block, which has no inputs."""
     (inner,) = node.blocks
     for each in inner:
         each.unlink().insert_before(node)
@@ -84,9 +84,9 @@ def _specialize_add(node: Node, zeros: set[Value]) -> None:
 
 
 def materialize(node: Node, zeros: set[Value]) -> None:
-    """Pass zeros for the undefined inputs of nodes of a linear block that have defined inputs too.
+    """Pass zeros for the undefined inputs of nodes of a linear block that also have defined inputs.
 
-    An addition to an undefined sum starts it; an addition of an undefined gradient leaves it unchanged.
+    An addition to an undefined sum is the other summand; an addition of an undefined gradient leaves the sum unchanged.
     """
     made: dict[Value, Value] = {}
     (inner,) = node.blocks
@@ -109,7 +109,7 @@ def materialize(node: Node, zeros: set[Value]) -> None:
 
 
 def leave_out(node: Node, zeros: set[Value]) -> None:
-    """Remove undefined gradients from the inputs of the gradients of a step."""
+    """Remove undefined gradients from the inputs of the gradients of an opaque step."""
     step: VjpStep = node.attributes[0]
     inputs = list(node.inputs)
     grads = zip(step.arriving, inputs[step.count :], strict=True)

@@ -1,4 +1,4 @@
-"""Sums to a size: consecutive ones are merged, and those that sum nothing are removed."""
+"""Folding of sums to a size: consecutive ones are merged, and those that sum nothing are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuples and lists: lowered to the values in them."""
+"""Lowering of tuples and lists to the values in them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lower_tuples(block: Block) -> int:
 
 
 def has_tuples(graph: Graph) -> bool:
-    """Return whether there are tuples or lists in a graph."""
+    """Return whether a graph contains tuples or lists."""
     return any(isinstance(value.type, (TupleType, ListType)) for value in graph.inputs) or any(
         node.kind in MAKING or node.kind in TAKING for node in graph.block
     )

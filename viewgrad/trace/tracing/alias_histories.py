@@ -1,7 +1,7 @@
 """The histories of a buffer while a program is traced: the current ones, and those that were ended in place.
 
-Tensors over one buffer that are not views of one base have separate histories. `detach_()` ends one; only views taken
-before still have it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
+Tensors over one buffer that are not views of one base have separate histories. `detach_()` ends a history, which only
+views taken before keep. See Note [Aliasing by memory] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Nodes = tuple[weakref.ref[Node], ...]
 
 
 class Chain:
-    """One history of a buffer, besides the first.
+    """A history of a buffer in addition to the first.
 
     Attributes:
-        root: the tensor whose history it is; weakly.
-        value: the value that the buffer has in it.
+        root: the tensor whose history it is, as a weak reference.
+        value: the value of the buffer in this history.
         recorded: whether a write to it was recorded.
-        nodes: the steps that it is known to have ended in; weakly.
+        nodes: the nodes known to have been at its end, as weak references.
     """
 
     __slots__ = ("nodes", "recorded", "root", "value")
@@ -42,7 +42,7 @@ class Chain:
         remember(self, root)
 
     def at(self, value: Any) -> Chain:
-        """Return this history, for another buffer that holds `value`."""
+        """Return this history for another buffer whose value is `value`."""
         other: Chain = Chain.__new__(Chain)
         other.root, other.value, other.recorded, other.nodes = self.root, value, False, self.nodes
         return other
@@ -52,10 +52,10 @@ class Ended:
     """A history that was ended in place.
 
     Attributes:
-        tensor: the tensor that had the history; weakly referenced.
-        chain: the history that this tensor has since then.
-        nodes: the nodes at its end; weakly referenced.
-        value: the value of the buffer in it at that time.
+        tensor: the tensor that had the history, as a weak reference.
+        chain: the history that the tensor has had since then.
+        nodes: the nodes at its end, as weak references.
+        value: the value of the buffer in this history at that time.
         known: the value of the memory at that time; nothing was written while it is unchanged.
         before: the history of the same buffer that ended before, or None.
     """
@@ -78,7 +78,7 @@ class Ended:
 
 
 def end(memory: Memory, chain: Chain | Memory, tensor: Any, value: Any) -> None:
-    """End the history of a tensor, whose value is now `value`."""
+    """End the history of a tensor whose value is now `value`."""
     remember(chain, tensor)
     old, nodes = chain.value, chain.nodes
     chain.value, chain.nodes = value, ()
@@ -86,7 +86,7 @@ def end(memory: Memory, chain: Chain | Memory, tensor: Any, value: Any) -> None:
 
 
 def all_ended(memory: Memory) -> Iterator[Ended]:
-    """Yield the histories of a buffer that were ended, the last first."""
+    """Yield the histories of a buffer that were ended, latest first."""
     ended = memory.ended
     while ended is not None:
         yield ended
@@ -94,7 +94,7 @@ def all_ended(memory: Memory) -> Iterator[Ended]:
 
 
 def ended_of(memory: Memory, root: Any) -> Ended | None:
-    """Return the history that a tensor had until it was ended; the last such one."""
+    """Return the last history that a tensor had until it was ended."""
     return next((ended for ended in all_ended(memory) if ended.tensor() is root), None)
 
 
@@ -109,7 +109,7 @@ def has_old_history(tensor: Any, root: Any) -> bool:
 
 
 def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any]) -> Ended | None:
-    """Return the histories that were ended; the last one of `chain` has the value that `write` makes.
+    """Return the ended histories after a write, where the last one of `chain` has the value returned by `write`.
 
     They are rebuilt, since the preserved ones keep their old state.
     """
@@ -133,12 +133,12 @@ def remember(history: Chain | Memory, root: Any) -> None:
 
 
 def follows(node: Node) -> Node | None:
-    """Return the node at the end of a history before a write; None if there is none, or the node is not a write."""
+    """Return the node at the end of a history before a write, or None if there is none or the node is not a write."""
     return node_of(node.edges[0]) if node.inplace or isinstance(node, CopySlices) else None
 
 
 def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
-    """Return whether a step is one in which a history has ended, as far as its writes can be followed back."""
+    """Return whether a node is known to be the end of a history, tracing back its writes as far as possible."""
     ends = [reference() for reference in history.nodes]
     tensor = None if isinstance(history, Ended) or history.root is None else history.root()
     if tensor is not None:
@@ -156,8 +156,8 @@ def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
 def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
     """Return the history of a buffer that a node belongs to, or None.
 
-    A tensor unpacked from a node is a new object. It shares the last step of its history, or of a view's history, with
-    the saved one.
+    A tensor unpacked from a node is a new object, which shares the last node of its history, or of a view's history,
+    with the saved one.
     """
     if memory.ended is None and not any(chain.nodes or has_history(chain.root()) for chain in memory.others or ()):
         return memory
@@ -169,7 +169,7 @@ def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
                 return history
             if isinstance(history, Ended) and not isinstance(history.chain, Chain):
                 tensor = history.tensor()
-                if tensor is not None and node_of(tensor._edge) is step:  # a leaf since
+                if tensor is not None and node_of(tensor._edge) is step:  # became a leaf afterwards
                     return memory
         step = node_of(step.edges[0]) if isinstance(step, (ViewBackward, CopySlices)) else None
     return None

@@ -1,4 +1,4 @@
-"""The tracer's hooks around calls of operators, reads and writes by index, and custom functions."""
+"""The tracer's hooks around calls of operators, indexed reads and writes, and custom functions."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def tracer() -> Tracer:
 
 @feature(TRACE, OperatorCall)
 def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
-    """Run an operator, and record it."""
+    """Run an operator and record it."""
     self = tracer()
     operator = call.operator
     location = self.locations.here()
-    if operator.signature.takes_tensors_alone and not call.kwargs:  # the usual case in a loop over single numbers
+    if operator.signature.takes_tensors_alone and not call.kwargs:  # the usual case in loops over single numbers
         value_of = self.value_of
         inputs: list[Value | None] = [value_of(value) for value in call.args]
         attributes: tuple[Any, ...] = ()
@@ -78,7 +78,7 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
 
 
 def taken(self: Tracer, call: OperatorCall) -> tuple[list[Value | None], tuple[Any, ...]]:
-    """Return the values that an operator takes, and its options."""
+    """Return the input values of an operator and its options."""
     given = call.named()
     inputs: list[Value | None] = []
     for argument in call.operator.signature.tensors:
@@ -92,7 +92,7 @@ def taken(self: Tracer, call: OperatorCall) -> tuple[list[Value | None], tuple[A
 
 @feature(TRACE, Gather)
 def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
-    """Read by index arrays, and record it."""
+    """Read by index arrays and record the read."""
     self = tracer()
     source = self.value_of(call.source)
     pattern, indices = self.pattern(call.index)
@@ -109,7 +109,7 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, ReadElement)
 def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
-    """Read one element, and record it as a 0-d window of the current value."""
+    """Read one element and record it as a 0-d window of the current value."""
     self = tracer()
     value = self.element_of(call.source, call.index)
     out = run()
@@ -119,7 +119,7 @@ def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, Write)
 def write_traced(call: Write, run: Callable[[], Any]) -> Any:
-    """Write, and record the write."""
+    """Write and record the write."""
     self = tracer()
     value = self.value_of(call.value)
     added = isinstance(call, Accumulate)
@@ -130,7 +130,7 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
         self.index_raised(call.items or (), error)
         raise
     kind = "add_at" if added else "write" if call.items is None else "put_at"
-    if own is not None:  # added to, in the history of the base from now on
+    if own is not None:  # added to, and from now on in the history of the base
         self.write(call.target, own, call.history is not None)
     self.write(call.target, value, call.history is not None, call.items, kind)
     return result
@@ -138,7 +138,7 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
 
 @feature(TRACE, FunctionCall)
 def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
-    """Call a custom function, and trace it as one opaque step."""
+    """Call a custom function and record it as a single opaque step."""
     self = tracer()
     tensors = [arg for arg in call.args if isinstance(arg, Tensor)]
     inputs = [self.value_of(tensor) for tensor in tensors]
@@ -173,7 +173,7 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
 
 
 def leads_to_an_input(values: Iterable[Value | None]) -> bool:
-    """Return whether a gradient can flow through any of the values to an input, not only to new leaves."""
+    """Return whether a gradient can flow through any of the values to an input, rather than only to new leaves."""
     for value in values:
         if value is not None and value.type.requires_grad:
             return True
@@ -181,14 +181,14 @@ def leads_to_an_input(values: Iterable[Value | None]) -> bool:
 
 
 class Applied:
-    """A custom function with all arguments bound except the tensors.
+    """A custom function with all arguments bound except tensors.
 
     Arguments:
         function: the subclass of `Function`.
         args: the arguments of a call, with placeholders for the tensors.
 
     Attributes:
-        kinds: the shapes and dtypes of its results, which are the same in each call.
+        kinds: the shapes and dtypes of its results, which are the same in every call.
     """
 
     kinds: list[Any]
@@ -218,7 +218,7 @@ def kinds_of(results: tuple[Any, ...]) -> list[Any]:
 
 
 def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], recorded: bool) -> TensorType:
-    """Return the type of the result of an in-place operator, before it is cast to the dtype of the target."""
+    """Return the type of the result of an in-place operator before it is cast to the dtype of the target."""
     dtype = target.dtype
     if isinstance(operator.forward, np.ufunc):
         # The loop is chosen by the operands; its result is cast.
@@ -236,7 +236,7 @@ def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], rec
 
 
 def attribute_of(option: Any) -> Any:
-    """Return an option of an operator as an attribute: something of our own that nothing changes."""
+    """Return an option of an operator as an attribute: an object of our own that nothing else can change."""
     kind = type(option)
     if kind is tuple:
         return tuple([attribute_of(item) for item in option])
@@ -253,7 +253,7 @@ def attribute_of(option: Any) -> Any:
 
 
 def _report_array_option(option: Any) -> None:
-    """Notify the tracer, if there is one, of an option that may hold arrays."""
+    """Notify the tracer, if any, of an option that may contain arrays."""
     observer = OBSERVER.get(None)
     if observer is not None:
         observer.array_option(option)

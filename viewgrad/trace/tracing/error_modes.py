@@ -1,7 +1,7 @@
 """Settings that turn floating-point errors and warnings into exceptions: `numpy.errstate` and warning filters.
 
-Graphs and compiled programs raise no such exceptions. A program that enables them is not traced, since it may catch one
-and branch on it.
+Graphs and compiled programs do not raise such exceptions. A program that enables them is not traced, since it may catch
+one and branch on it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ try:  # NumPy's settings object, which is replaced at each change
     _IGNORED: Final = _make_extobj(all="ignore")
 
     def quietly(function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function under `np.errstate(all="ignore")`, which takes four times as long to enter."""
+        """Call a function as under `np.errstate(all="ignore")`, which takes four times as long to enter."""
         token = _extobj_contextvar.set(_IGNORED)
         try:
             return function(*args)
@@ -40,12 +40,12 @@ except ImportError:
             return function(*args)
 
     def error_mode() -> Any:
-        """Return NumPy's settings of floating-point errors: equal ones if nothing has changed."""
+        """Return NumPy's settings for floating-point errors, which are equal if nothing has changed."""
         return tuple(np.geterr().values())
 
 
 SCIPY: Final = str(Path(np.__file__).parents[1] / "scipy")
-_harmless: Any = None  # the last settings seen that raise nothing
+_harmless: Any = None  # the last known settings that raise nothing
 
 
 def raises_errors() -> bool:
@@ -77,14 +77,14 @@ def _enter(self: Any) -> Any:
 
 
 def _simplefilter(action: Any, *args: Any, **keywords: Any) -> None:
-    """Set a filter of warnings."""
+    """Set a warning filter."""
     if action == "error":
         _refuse("making exceptions of warnings")
     PATCHES[1][2](action, *args, **keywords)
 
 
 def _filterwarnings(action: Any, *args: Any, **keywords: Any) -> None:
-    """Set a filter of warnings by their texts."""
+    """Set a warning filter by message."""
     if action == "error":
         _refuse("making exceptions of warnings")
     PATCHES[2][2](action, *args, **keywords)
@@ -95,4 +95,4 @@ PATCHES: Final[list[Patch]] = [
     (warnings, "simplefilter", warnings.simplefilter, _simplefilter),
     (warnings, "filterwarnings", warnings.filterwarnings, _filterwarnings),
 ]
-warnings_refused: Final = Replaced(PATCHES)  # a block in which a traced program makes no exceptions of warnings
+warnings_refused: Final = Replaced(PATCHES)  # a block in which a traced program turns no warnings into exceptions

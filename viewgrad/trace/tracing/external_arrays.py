@@ -1,4 +1,4 @@
-"""NumPy arrays that a program creates several tensors from: which of their elements are known."""
+"""NumPy arrays from which a program creates several tensors, and which of their elements are known."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Array = np.ndarray[Any, Any]
 
 
 def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
-    """Return whether the value of a buffer contains the elements of a tensor that was just made from an array over it.
+    """Return whether the value of a buffer contains the elements of a tensor that was just created from an array over
+    it.
 
-    Otherwise they are constants: NumPy has written to the array unnoticed, or only the parts of the buffer that are
-    arguments are known.
+    Otherwise they are constants: NumPy has written to the array unnoticed, or only those parts of the buffer are known
+    that are arguments.
     """
     array: Array = tensor._array
     if memory.root is not None:
@@ -41,7 +42,7 @@ def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
 
 
 def is_within(array: Array, whole: Array) -> bool:
-    """Return whether an array lies between the first and the last element of another that has no gaps."""
+    """Return whether an array lies between the first and last element of another one without gaps."""
     before, behind = extent_of(array)
     first, last = extent_of(whole)
     distance = address_of(array) - address_of(whole)

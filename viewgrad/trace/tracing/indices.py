@@ -1,4 +1,4 @@
-"""Index arrays that hold elements of tensors, which become inputs of indexing nodes."""
+"""Index arrays that contain elements of tensors, which become inputs of indexing nodes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Array = np.ndarray[Any, Any]
 
 
 class Indices:
-    """The index arrays, each with the value that it holds."""
+    """The index arrays and the values that they contain."""
 
     def __init__(self) -> None:
-        self._by_id: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept
+        self._by_id: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept alive
 
     def add(self, array: Array, value: Value) -> None:
-        """Register an array that holds the elements of a value."""
+        """Register an array that contains the elements of a value."""
         self._by_id[id(array)] = (array, value)
 
     def copied(self, index: Array, array: Array) -> None:
@@ -29,11 +29,11 @@ class Indices:
             self.add(array, known[1])
 
     def hold(self, items: tuple[Any, ...]) -> bool:
-        """Return whether one of some arrays holds the elements of a value."""
+        """Return whether one of several arrays contains the elements of a value."""
         return any(id(item) in self._by_id for item in items)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
-        """Return an index by arrays, with numbers in place of those that are values, and these."""
+        """Return an index by arrays in which arrays that are values are replaced by numbers, and these values."""
         pattern: list[Any] = []
         inputs: list[Value] = []
         for item in items:

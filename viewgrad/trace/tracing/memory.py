@@ -1,6 +1,6 @@
-"""The memory of a run while it is traced: which value each buffer holds, and which window of it an array is.
+"""The memory of a traced run: the value of each buffer, and the window of the buffer that an array covers.
 
-Aliasing is decided by memory, not by Python objects: two arrays are windows of one base if they share a buffer. A
+Aliasing is determined by memory, not by Python objects: two arrays are windows of one base if they share a buffer. A
 buffer is identified by the array that owns it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
 """
 
@@ -29,7 +29,8 @@ def owner_of(array: Array) -> Array:
         if base is None:
             return array
         if not isinstance(base, np.ndarray):
-            # A window by `tensor/tracked_storage.py` has the array as `memory`, one by as_strided has it as `base`.
+            # A window created by `tensor/tracked_storage.py` has the array as `memory`; one created by as_strided has
+            # it as `base`.
             held = getattr(base, "memory", None)
             held = getattr(base, "base", None) if not isinstance(held, np.ndarray) else held
             if not isinstance(held, np.ndarray):
@@ -39,21 +40,21 @@ def owner_of(array: Array) -> Array:
 
 
 class TracedNumber(np.ndarray[Any, Any]):
-    """The number of a scalar while it is traced: a 0-d array, which identifies the scalar.
+    """The number of a traced scalar, as a 0-d array that identifies the scalar.
 
-    NumPy's numbers have no identity: each `True` is the same object. To the rest of the library a tensor that holds one
-    of these is a scalar, as it holds no plain array.
+    NumPy's numbers have no identity: `True` is always the same object. The rest of the library treats a tensor with
+    such an array as a scalar, since it is not a plain array.
     """
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return np.asarray(array)[()]  # values computed from it are not among them
+        return np.asarray(array)[()]  # values computed from it are plain numbers
 
     def __getitem__(self, index: Any) -> Any:
-        return np.asarray(self)[()][index]  # indexed like a number: the result is a number, or a new array
+        return np.asarray(self)[()][index]  # indexed like a number: the result is a number or a new array
 
 
 def identified(tensor: Any) -> Any:
-    """Return the array of a tensor; a scalar gets an array that identifies it."""
+    """Return the array of a tensor; for a scalar, create an array that identifies it."""
     array = tensor._array
     if isinstance(array, np.generic):
         number = np.ndarray.__new__(TracedNumber, (), array.dtype)
@@ -74,7 +75,7 @@ class Memory:
     """The state of a buffer.
 
     Until a window of it is taken, its value is that of the array `array_id`. From then on it is a *base*, whose
-    elements are in row order.
+    elements are in row-major order.
 
     Attributes:
         value: its current value.
@@ -82,16 +83,16 @@ class Memory:
         address: the address of the base.
         itemsize, dtype: the size and dtype of the elements of the base.
         shape: the shape of the base.
-        others: further histories.
-        ended: the last of its histories that were ended in place; None for none.
-        kept: the window of other memory whose former elements it holds, if that has ended histories.
+        others: its other histories.
+        ended: the last of its histories that were ended in place, or None.
+        kept: the window of other memory whose former elements it contains, if that has ended histories.
         written: whether it was written to.
         recorded: whether a write to it was recorded.
         reference: a reference to its owner.
         foreign: whether it is a NumPy array found by the program; a tensor may cover only a part of it.
         elements: the elements of foreign memory at the time of its value, once requested.
-        root: the tensor of the first history, if it came from outside; weakly referenced.
-        first: the tensor of the first history, once there are others; weakly referenced.
+        root: the tensor of the first history if it came from outside, as a weak reference.
+        first: the tensor of the first history once there are others, as a weak reference.
         nodes: the known nodes at the end of the first history, if there are others.
     """
 
@@ -102,7 +103,7 @@ class Memory:
 
     value: Any
     array_id: int
-    array: Any  # kept of the array until it is a base: nothing if the array owns its memory, as usual
+    array: Any  # the part of the array that is kept until it is a base: nothing if the array owns its memory, as usual
     address: int
     dtype: Any
     shape: Any
@@ -124,7 +125,7 @@ class Memory:
         return self.others is None and self.ended is None and self.root is None
 
     def window(self, array: Array) -> Window | None:
-        """Return an array as a window of the base; None if it is not one."""
+        """Return the window of the base that an array covers, or None if there is none."""
         sizes = array.shape
         itemsize = self.dtype.itemsize
         dtype = None
@@ -147,7 +148,8 @@ class Memory:
         return None if rest else Window(sizes, tuple(strides), offset, dtype)
 
     def element(self, owner: Array, index: tuple[Any, ...]) -> Window | None:
-        """Return an element of the array that owns the buffer as a window; None if its index does not determine it.
+        """Return the window for an element of the array that owns the buffer, or None if its index does not determine
+        it.
 
         Reading the address of a window would cost more than everything else.
         """
@@ -162,7 +164,7 @@ class Memory:
         return Window((), (), offset)
 
     def is_whole(self, window: Window) -> bool:
-        """Return whether a window is the whole base, unchanged."""
+        """Return whether a window is the whole unchanged base."""
         return (
             window.dtype is None
             and window.offset == 0
@@ -175,8 +177,8 @@ class Memories:
     """The buffers of a run.
 
     Arguments:
-        emit: adds a node: `emit(kind, inputs, attributes, types)` returns its value.
-        constant: returns a value with the current elements of an array.
+        emit: a function that adds a node: `emit(kind, inputs, attributes, types)` returns its value.
+        constant: a function that returns a value with the current elements of an array.
     """
 
     def __init__(self, emit: Callable[..., Any], constant: Callable[[Array], Any]) -> None:
@@ -192,7 +194,7 @@ class Memories:
         return memory
 
     def add(self, array: Array, value: Any) -> Memory:
-        """Add and return the buffer of `array`, whose value is `value`, and which nothing else shares."""
+        """Add and return the buffer of `array`, whose value is `value` and which nothing else shares."""
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)
@@ -214,7 +216,7 @@ class Memories:
             del self.known[reference.key]
 
     def make_base(self, memory: Memory) -> None:
-        """Make the buffer a base that windows can be taken of."""
+        """Make the buffer a base of which windows can be taken."""
         if not memory.array_id:
             return
         owner: Any = memory.reference()
@@ -251,7 +253,9 @@ class Memories:
         memory.value = self.filled(memory, [(array, value)])
 
     def filled(self, memory: Memory, parts: Sequence[tuple[Array, Any]]) -> Any:
-        """Return a value for a base with given values in its parts; the rest is only visible in foreign memory."""
+        """Return the value of a base with given values in its parts; the remaining elements are visible only in foreign
+        memory.
+        """
         dtype = memory.dtype
         owner: Any = memory.reference()
         if memory.shape is None:
@@ -282,7 +286,7 @@ class Memories:
 
 
 def elements_of(memory: Memory, owner: Array) -> Array:
-    """Return the current elements of a base, in the order of its memory."""
+    """Return the current elements of a base in memory order."""
     first = owner[tuple([slice(-1, None) if step < 0 else slice(0, 1) for step in owner.strides])]
     flat = np.lib.stride_tricks.as_strided(first, (memory.shape[0] * memory.dtype.itemsize // owner.itemsize,),
                                            (owner.itemsize,), writeable=False)  # fmt: skip
@@ -290,7 +294,7 @@ def elements_of(memory: Memory, owner: Array) -> Array:
 
 
 def extent_of(array: Array) -> tuple[int, int]:
-    """Return the bytes that an array spans before and behind its first element."""
+    """Return the numbers of bytes that an array spans before and after its first element."""
     before, behind = 0, array.itemsize
     if not array.size:
         return 0, 0
@@ -303,7 +307,7 @@ def extent_of(array: Array) -> tuple[int, int]:
 
 
 def reaches(window: Window, shape: tuple[int, ...]) -> bool:
-    """Return whether a window is inside a base of `shape`, as far as this is known without its dtype."""
+    """Return whether a window is inside a base of `shape`, as far as is known without its dtype."""
     sizes = window.sizes
     if 0 in sizes or window.dtype is not None:
         return True
@@ -313,4 +317,4 @@ def reaches(window: Window, shape: tuple[int, ...]) -> bool:
             lowest += (extent - 1) * stride
         else:
             highest += (extent - 1) * stride
-    return lowest >= 0 and highest < (math.prod(shape) or 1)  # `max` may be replaced while a run is recorded
+    return lowest >= 0 and highest < (math.prod(shape) or 1)  # `max` may be patched while a run is recorded

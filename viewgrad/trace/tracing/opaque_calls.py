@@ -1,7 +1,8 @@
-"""Composed functions that inspect values, as SciPy's do: each becomes one opaque node.
+"""Composed functions that inspect values, such as SciPy's, each of which becomes one opaque node.
 
-Such a function branches on values, or lets SciPy choose where a search starts, which a graph cannot express. So the
-function itself becomes a node, and runs again for other values. See Note [Opaque calls] in docs/notes/symbolic.md.
+Such a function branches on values, or uses SciPy to choose where a search starts, which a graph cannot express. The
+function itself therefore becomes a node, which runs again for other values. See Note [Opaque calls] in
+docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..graph import Node
     from .tracer import Tracer
 
-# Arguments and results that are the same in each run, and contain no tensor.
+# Types of arguments and results that are the same in every run and contain no tensor.
 KNOWN: Final = (type(None), str, np.dtype, type)
 NUMBERS: Final = (bool, int, np.integer, np.bool_, slice, type(Ellipsis))
 
@@ -32,12 +33,12 @@ OF_MEMORY: Final = frozenset({"constant", "full", "read", "write", "detach"})
 def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function while a program is traced; see `Observer.composed`.
 
-    While a program is traced, all tensors count as having a history. A function that accepts only tensors without one
-    is an opaque step too, if the given tensors have none.
+    While a program is traced, all tensors are treated as having a history. A function that accepts only tensors without
+    history is an opaque step too, if the given tensors have none.
 
     Raises:
-        ConcretizationError: if it inspects values, and has other arguments or results than tensors and numbers.
-        UnsupportedFunctionError: if it has no derivative, and a tensor has a history.
+        ConcretizationError: if it inspects values and has arguments or results other than tensors and numbers.
+        UnsupportedFunctionError: if it has no derivative and a tensor has a history.
     """
     last = tracer.block.returns.prev
     failure = tracer.failure
@@ -48,7 +49,7 @@ def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any,
         leaves, structure = flatten((args, kwargs))
         if tracer.lenient or not is_known(structure, KNOWN + NUMBERS):
             raise
-        tracer.failure, failure = failure, tracer.failure  # an exception that is caught here, not by the program
+        tracer.failure, failure = failure, tracer.failure  # an exception that is caught here rather than by the program
         try:
             with ModeSwitch(off=TRACE):
                 result = function(*args, **kwargs)
@@ -76,14 +77,14 @@ def _write_down(tracer: Tracer, name: str, whole: Whole, leaves: list[Any], foun
 
 
 def is_known(structure: Structure, kinds: tuple[type, ...]) -> bool:
-    """Return whether all that is not a leaf is of the given types."""
+    """Return whether everything except the leaves is of the given types."""
     if isinstance(structure, Branch):
         return all(is_known(child, kinds) for child in structure.children)
     return not isinstance(structure, Fixed) or isinstance(structure.value, kinds)
 
 
 def is_new(tracer: Tracer, result: Any) -> bool:
-    """Return whether a result is a tensor over memory that was not there before."""
+    """Return whether a result is a tensor over newly allocated memory."""
     return isinstance(result, Tensor) and tracer.memories.find(result._array) is None
 
 
@@ -98,7 +99,7 @@ def forget(tracer: Tracer, last: Node | None) -> None:
 
 
 class Whole:
-    """A function with all arguments bound except the tensors.
+    """A function with all arguments bound except tensors.
 
     Arguments:
         function: the function.

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-# A function: its module or class, its name, the original, and the replacement.
+# A patch: the module or class, the name, the original, and the replacement.
 Patch = tuple[Any, str, Callable[..., Any], Callable[..., Any]]
 PATCHED: Final[set[int]] = set()  # the ids of all such functions, originals and replacements
 
 
 class Replaced:
-    """Replacements of functions, in all threads, while a program is traced in any of them.
+    """Replaces functions, in all threads, while a program is traced in any of them.
 
     Arguments:
         patches: the functions. A replacement must behave like the original if nothing is traced.
@@ -24,7 +24,7 @@ class Replaced:
         for _, _, given, ours in patches:
             PATCHED.update((id(given), id(ours)))
         self._lock = threading.Lock()
-        self._runs = 0  # how many programs are being traced
+        self._runs = 0  # the number of programs being traced
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:

@@ -20,16 +20,16 @@ GENERATORS: Final = frozenset({np.random.Generator, np.random.RandomState})
 
 
 class _Marker:
-    """An object that `gc.freeze` hides together with all others there are."""
+    """An object that `gc.freeze` hides together with all other existing objects."""
 
 
 KINDS: Final = GENERATORS | {Tensor, _Marker}
 
 
 class Existing:
-    """The existing tensors and generators, found in one pass over all objects that Python's garbage collector tracks.
+    """The existing tensors and generators, found in one pass over all objects tracked by the garbage collector.
 
-    Objects hidden by `gc.freeze` are found by the references to them, once for each freeze.
+    Objects hidden by `gc.freeze` are found through references to them, once for each freeze.
 
     Attributes:
         generators: the generators of random numbers.
@@ -48,7 +48,7 @@ class Existing:
     def _add(self, tensor: Tensor) -> None:
         try:
             owner: Any = owner_of(tensor._array)
-        except AttributeError:  # one that is just being made, elsewhere
+        except AttributeError:  # an object that is being created elsewhere
             return
         self._by_id[id(tensor)] = weakref.ref(tensor)
         if not isinstance(owner, np.generic):
@@ -61,24 +61,24 @@ class Existing:
 
 
 def _objects() -> list[Any]:
-    """Return all objects of these kinds.
+    """Return all objects of the relevant types.
 
-    If there are other threads, the objects are found in one atomic step: otherwise this search would hold a second
-    reference to tuples that other threads are building. It takes three times as long.
+    If there are other threads, the objects are found in one atomic step, since this search would otherwise hold a
+    second reference to tuples that other threads are building. It takes three times as long.
     """
     if threading.active_count() == 1:
         objects = gc.get_objects()
         return list(compress(objects, map(KINDS.__contains__, map(type, objects))))
     found = chain.from_iterable(map(gc.get_objects, (None,)))
-    twice = chain.from_iterable(map(repeat, found, repeat(2)))  # each of them once for itself, and once for its type
+    twice = chain.from_iterable(map(repeat, found, repeat(2)))  # once for themselves and once for their types
     return list(compress(twice, map(KINDS.__contains__, map(type, twice))))
 
 
 class _Frozen:
-    """The tensors and generators among the objects of `gc.freeze`, which `gc.get_objects` leaves out.
+    """The tensors and generators among the objects hidden by `gc.freeze`, which `gc.get_objects` omits.
 
-    The search runs once after each freeze, detected by a marker that the freeze hides, since following references takes
-    a second for a million objects.
+    The search runs once after each freeze, which is detected by a marker that the freeze hides, since following
+    references takes a second for a million objects.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Frozen:
         self._lock = threading.Lock()
 
     def objects(self, visible: list[Any]) -> list[Any]:
-        """Return the frozen objects that still exist, given the objects that the collector lists."""
+        """Return the frozen objects that still exist, given the objects listed by the collector."""
         with self._lock:
             if not any(obj is self._marker for obj in visible):
                 found = _referred_to() if gc.get_freeze_count() else []  # counting frozen objects visits all of them
@@ -100,12 +100,13 @@ class _Frozen:
 
 
 def _referred_to() -> list[Any]:
-    """Return all objects of some types that are reachable from modules and from variables of all threads.
+    """Return all objects of some types that are reachable from modules and from the variables of all threads.
 
-    A module stands for the dictionary of its globals: in CPython 3.12.1 the state of `_asyncio` lists iterators that
-    are deallocated already, and reading it twice does not end.
+    A module is represented by the dictionary of its globals: in CPython 3.12.1 the state of `_asyncio` lists iterators
+    that were already deallocated, and reading it twice does not terminate.
     """
-    running = sys._current_frames() | {threading.get_ident(): sys._getframe(1)}  # this call's own would be a cycle
+    # the variables of this call would form a cycle
+    running = sys._current_frames() | {threading.get_ident(): sys._getframe(1)}
     frames = [each for frame in running.values() for each in _callers(frame)]
     level: list[Any] = [sys.modules, *(value for frame in frames for value in frame.f_locals.values())]
     seen: dict[int, Any] = {}

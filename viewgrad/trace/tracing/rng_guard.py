@@ -1,4 +1,4 @@
-"""Random numbers drawn during tracing, which a graph would keep as constants."""
+"""Detection of random numbers drawn during tracing, which would become constants of the graph."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from numpy.random import bit_generator as seeds
 from ...tensor.trace_hooks import observed
 from .patching import Patch, Replaced
 
-_imports: Final = ContextVar("imports", default=0)  # how many steps of imports there were when this trace began
+_imports: Final = ContextVar("imports", default=0)  # the depth of imports when this trace began
 IMPORTING: Final = "<frozen importlib._bootstrap>"
 
 
 def _refuse(what: str) -> None:
-    """Raise if a traced program draws random numbers from the system, which would differ in each run."""
+    """Raise if a traced program draws random numbers from the system, which would differ in every run."""
     observer = observed()
     if observer is not None and not is_importing():
         observer.refuse(what)
 
 
 def is_importing() -> bool:
-    """Return whether the traced program is importing a module, whose random numbers do not count."""
+    """Return whether the traced program is importing a module, whose random numbers are ignored."""
     return imports() > _imports.get()
 
 
 def imports() -> int:
-    """Return the depth of imports in progress: random numbers drawn by a module while it is imported do not count."""
+    """Return the depth of imports in progress; random numbers drawn by a module during its import are ignored."""
     frame: FrameType | None = sys._getframe(1)
     count = 0
     while frame is not None:
@@ -44,7 +44,7 @@ def imports() -> int:
 
 
 def _randbits(bits: int) -> Any:
-    """Return the source of all seeds that NumPy chooses."""
+    """Return random bits for a seed drawn by NumPy; an error while a program is traced."""
     _refuse(
         "making a generator of random numbers without a seed (RandomState draws one even if it is given another; "
         "default_rng(seed) does not), which gives other numbers each time,"
@@ -53,19 +53,19 @@ def _randbits(bits: int) -> Any:
 
 
 def _urandom(size: int) -> Any:
-    """Return the system's random numbers, for `secrets` and `uuid` too."""
+    """Return random bytes from the system, also for `secrets` and `uuid`; an error while a program is traced."""
     _refuse("drawing random bytes from the system, which differ in each run,")
     return PATCHES[2][2](size)
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-    """Seed one of Python's generators."""
+    """Seed one of Python's generators; an error without a seed while a program is traced."""
     if a is None:
         _refuse("making a generator of random numbers without a seed, which gives other numbers each time,")
     PATCHES[1][2](self, a, version)
 
 
-# The functions that seeds come from.
+# The functions from which seeds are drawn.
 PATCHES: Final[list[Patch]] = [
     (seeds, "randbits", getattr(seeds, "randbits", _randbits), _randbits),
     (random.Random, "seed", random.Random.seed, _seed),
@@ -79,10 +79,11 @@ _replaced: Final = Replaced(PATCHES)
 
 @contextlib.contextmanager
 def seeds_refused() -> Iterator[None]:
-    """Forbid the traced program to create unseeded random generators in a block.
+    """Prevent the traced program from creating unseeded random generators in a block.
 
-    The numbers of such a generator would be constants of the graph, and it no longer exists when the program ends, so
-    its state cannot be checked. The functions that create seeds raise while a program is traced.
+    The numbers drawn from such a generator would be constants of the graph, and the generator no longer exists when the
+    program ends, so its state cannot be checked. The functions that create seeds therefore raise while a program is
+    traced.
     """
     token = _imports.set(imports())
     try:
@@ -93,10 +94,10 @@ def seeds_refused() -> Iterator[None]:
 
 
 class Generators:
-    """The states that generators of random numbers have.
+    """The states of random number generators.
 
     Arguments:
-        generators: the existing generators, apart from the modules' own.
+        generators: the existing generators, apart from the global ones.
     """
 
     def __init__(self, generators: list[Any]) -> None:

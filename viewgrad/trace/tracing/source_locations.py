@@ -1,4 +1,4 @@
-"""Source locations: the nearest line of the user's code outside of this library."""
+"""Source locations: the innermost line of code outside this library."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from typing import Any, Final
 
 PACKAGE: Final = str(Path(__file__).parents[2])
 GENERATED: Final = "<viewgrad generated"
-DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets, uuid)])  # draw for their callers
+# modules that draw random numbers for their callers
+DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets, uuid)])
 
 
 class Locations:
-    """Numbers for source locations; each expression has its own.
+    """Numbers for source locations; each expression has its own number.
 
     Attributes:
-        lines: by number, the file and the line; several numbers may be on one line.
+        lines: by number, the file and line; several numbers may refer to one line.
     """
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, int]] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._positions: dict[tuple[str, CodeType, Any], int] = {}
-        # Code objects are kept and identified by id, since hashing one hashes all of its constants.
+        # Code objects are kept alive and identified by id, since hashing one hashes all of its constants.
         self._ours: set[int] = set()
         self._others: set[int] = set()
         self._codes: list[CodeType] = []
@@ -47,7 +48,7 @@ class Locations:
         key = (id(code), frame.f_lasti)
         number = self._numbers.get(key)
         if number is None:
-            # An instruction may be found at two offsets: after it was specialised, also behind its cache.
+            # An instruction may be found at two offsets: after specialization also behind its cache.
             at = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
             position = (code.co_filename, code, at)  # equal code may be in several files
             number = self._positions.get(position)
@@ -58,7 +59,7 @@ class Locations:
         return number
 
     def _is_ours(self, code: CodeType) -> bool:
-        """Return whether code that was not seen before belongs to the library."""
+        """Return whether newly encountered code belongs to the library."""
         if id(code) in self._others:
             return False
         self._codes.append(code)
@@ -72,6 +73,6 @@ class Locations:
 
 
 def is_of_library(file: str) -> bool:
-    """Return whether code of a file is skipped: this library, NumPy, and modules that draw random numbers."""
+    """Return whether code from a file is skipped: this library, NumPy, and modules that draw random numbers."""
     inside = file.startswith(PACKAGE) and not file.startswith(PACKAGE + "/testing")
     return inside or file.startswith((GENERATED, "<__array_function__")) or "/numpy/" in file or file in DRAWING

@@ -1,4 +1,4 @@
-"""The tracer: observes a running program, and records its operations as a graph."""
+"""The tracer, which observes a running program and records its operations as a graph."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ from .source_locations import Locations, is_of_library
 Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
 CONSTANTS: Final = frozenset({"constant", "full"})
-UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode does not look through it, and forward mode does
-MANY: Final = 4096  # the number of remembered numbers above which dead ones are dropped
+UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode treats it as opaque, and forward mode does not
+MANY: Final = 4096  # the number of stored numbers above which dead ones are dropped
 
 
 class Tracer:
     """The observer that traces operations on tensors in its thread.
 
     Arguments:
-        escapes: what becomes of values that leave the library by `item()`, `float()` or `numpy()`: "error", or "guard",
-            which lets the graph hold them and check in each run that they are the same.
-        lenient: whether tensors of unknown origin are constants; otherwise they are refused.
+        escapes: the treatment of values that leave the library through `item()`, `float()` or `numpy()`: "error", or
+            "guard" to store them in the graph and check in each run that they are unchanged.
+        lenient: whether tensors of unknown origin are constants; otherwise they raise an error.
 
     Attributes:
         graph: the graph so far.
         closures: the captured tensors, each with its input.
         existing: the objects that existed before; None if tensors of unknown origin are constants.
         ended: the tensors from outside whose history was ended in place.
-        aliased: the place where memory with a gradient was written to by a tensor of another history, or None.
-        failure: why the program cannot be traced, in case it caught the exception, or None.
+        aliased: the source line where memory with a gradient was written to by a tensor with another history, or None.
+        failure: the reason why the program cannot be traced, in case it caught the exception, or None.
         unguarded: an exception that depends on values and that no guard covers, or None.
     """
 
@@ -82,14 +82,14 @@ class Tracer:
         self.indices = Indices()
         self.failure: TraceError | None = None
         self.unguarded: str | None = None
-        self._fixed_values: dict[Value, bool] = {}  # by value: whether it is the same in each run
-        self._error_mode: Any = None  # the last that raises nothing
+        self._fixed_values: dict[Value, bool] = {}  # for each value, whether it is the same in every run
+        self._error_mode: Any = None  # the last settings that raise nothing
         self.existing = None if lenient else Existing()
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
-        """Record one node."""
+        """Record a node."""
         self.count += 1
         mode = error_mode()
         if mode is not self._error_mode:
@@ -102,13 +102,13 @@ class Tracer:
         return Node(kind, inputs, attributes, types, location).insert_before(self.block.returns)
 
     def _check_error_mode(self, mode: Any) -> None:
-        """Raise for a block in which floating-point errors raise, since a graph does not."""
+        """Raise inside a block in which floating-point errors raise, since graphs do not raise them."""
         if raises_errors() and not self.lenient:
             self.refuse("a block in which NumPy raises floating-point errors (np.errstate, np.seterr)")
         self._error_mode = mode
 
     def _failed(self, message: str, kind: type[TraceError] = TraceError) -> TraceError:
-        """Return the error that the program cannot be traced; it is remembered, since the program may catch it."""
+        """Return the error that the program cannot be traced, and store it in case the program catches it."""
         error = kind(message)
         self.failure = self.failure or error
         return error
@@ -127,7 +127,7 @@ class Tracer:
         self.node("guard", (value,), ("bool()", True), (), location)
 
     def uncaught(self, error: Exception, what: str, location: int) -> None:
-        """Handle an exception that depends on values and that no guard covers: the program must not catch it."""
+        """Handle an exception that depends on values and that no guard covers; the program must not catch it."""
         if self.unguarded is None and not isinstance(error, TraceError):
             self.unguarded = (
                 f"{what} raised {type(error).__name__} at {self.locations.line_of(location)}, which the program caught:"
@@ -135,10 +135,10 @@ class Tracer:
             )
 
     def check_caught(self) -> None:
-        """Raise if the program has caught an exception that no guard covers; called after it has returned.
+        """Raise if the program caught an exception that no guard covers; called after the program has returned.
 
         Raises:
-            TraceError: if it has.
+            TraceError: if it caught one.
         """
         if self.failure is not None:
             raise self.failure
@@ -162,12 +162,12 @@ class Tracer:
     # -- tensors -------------------------------------------------------------------------------------------------------
 
     def value_of(self, tensor: Tensor, part: Any = None) -> Value:
-        """Return the current value of a tensor, or of its part `part`."""
+        """Return the current value of a tensor, or of a part of it."""
         return self._with_history_of(tensor, self._read(tensor, part))
 
     def _with_history_of(self, tensor: Tensor, value: Value) -> Value:
         if value.type.requires_grad and (tensor._edge if tensor._view is None else current_edge(tensor)) is None:
-            # Its memory has a history, but the tensor does not: it is a view taken under no_grad.
+            # Its memory has a history but the tensor does not: it is a view taken under no_grad.
             return self.node("detach", (value,), UNDER_NO_GRAD, (value.type.with_grad(False),)).output
         return value
 
@@ -196,12 +196,12 @@ class Tracer:
         return self._with_history_of(tensor, self.read(self.chain_of(memory, tensor).value, window))
 
     def own_value_of(self, tensor: Tensor) -> Value | None:
-        """Return the value of a view from before the history of its base ended; None for other tensors."""
+        """Return the value of a view from before the history of its base ended, or None for other tensors."""
         memory = self.memories.find(tensor._array)
         return self.value_of(tensor) if memory and isinstance(self.chain_of(memory, tensor), Ended) else None
 
     def _window_value(self, memory: Memory, base: Value, window: Window) -> Value:
-        """Return a window of a value of a buffer."""
+        """Return a window of the value of a buffer."""
         return base if memory.is_whole(window) else self.read(base, window)
 
     def _overwritten(self, old: Value, new: Value) -> Value:
@@ -229,7 +229,7 @@ class Tracer:
         return window
 
     def chain_of(self, memory: Memory, tensor: Tensor) -> Any:
-        """Return the history that a tensor belongs to; `memory` itself represents the first one."""
+        """Return the history that a tensor belongs to, where `memory` itself represents the first history."""
         if memory.is_simple:
             return memory
         root = root_of(tensor)
@@ -244,14 +244,14 @@ class Tracer:
             if chain.root() is root:
                 return chain
         if memory.root is not None and memory.root() is not root and self._is_old(root):
-            # One from outside, unknown to the tracer.
+            # An outside history that is unknown to the tracer.
             return self.branch(memory, root, [] if memory.written else [(root._array, self._input(root))])
         if (memory.others is None and memory.ended is None) or (memory.root is not None and memory.root() is root):
             return memory
         return self._saved_of(memory, root)
 
     def _saved_of(self, memory: Memory, tensor: Tensor) -> Any:
-        """Return the history to which a tensor belongs that a node had saved, or that was just made."""
+        """Return the history of a tensor that was saved by a node, or that was just created."""
         node = node_of(tensor._edge)
         found = memory if node is None else history_of(memory, node)
         if found is None:
@@ -265,13 +265,13 @@ class Tracer:
         return found
 
     def write(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
-        """Record that a tensor was written to.
+        """Record a write to a tensor.
 
         Arguments:
             tensor: the tensor.
-            value: the value, not yet broadcast and cast.
+            value: the value before broadcasting and casting.
             recorded: whether the write is in the tensor's history.
-            items: the items of an index by arrays; None for the whole tensor.
+            items: the index arrays and other items of the index; None for the whole tensor.
             kind: "write", "put_at" or "add_at".
         """
         if tensor._storage is not None and has_exports(tensor._storage):
@@ -320,11 +320,11 @@ class Tracer:
             each.value = written(each.value, unrecorded, known)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
-        """Return an index by arrays, with numbers in place of those that are values, and these."""
+        """Return an index by arrays in which arrays that are values are replaced by numbers, and these values."""
         return self.indices.pattern(items)
 
     def add(self, tensor: Tensor, value: Value) -> None:
-        """Record a new tensor, whose memory is not shared."""
+        """Record a new tensor whose memory is not shared."""
         self.memories.add(identified(tensor), value)
 
     def _memory_of(self, tensor: Tensor, array: Any) -> Memory:
@@ -332,17 +332,17 @@ class Tracer:
 
         Arguments:
             tensor: the tensor.
-            array: its array, or that of a part of it.
+            array: its array, or the array of a part of it.
         """
         storage = tensor._storage
         if storage is not None and storage.captured and id(storage) not in self._captured:
             self._captured[id(storage)] = storage
-            self.created(root_of(tensor))  # as a tensor that the program makes of the array
+            self.created(root_of(tensor))  # like a tensor that the program creates from the array
         memory = self.memories.find(array)
         return self._unknown(tensor) if memory is None else memory
 
     def _unknown(self, tensor: Tensor) -> Memory:
-        """Return the memory of a tensor that the tracer was not notified of."""
+        """Return the memory of a tensor whose creation was not reported."""
         array = identified(tensor)
         owner = owner_of(array)
         if self._is_number(owner):
@@ -373,7 +373,7 @@ class Tracer:
         return self.existing is not None and obj in self.existing
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
-        """Return the memory of a tensor from outside whose value is an input."""
+        """Return the memory of an outside tensor whose value is an input."""
         memory = self.memories.add(identified(tensor), value)
         memory.root = weakref.ref(root_of(tensor))
         return memory
@@ -384,7 +384,7 @@ class Tracer:
     # -- notifications -------------------------------------------------------------------------------------------------
 
     def created(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
-        """Record a tensor made from numbers or arrays, or from another tensor without its history."""
+        """Record a tensor created from numbers or arrays, or from another tensor without its history."""
         array = tensor._array
         if isinstance(data, Tensor):
             value = self._read(data)
@@ -404,7 +404,7 @@ class Tracer:
         self.memories.add(array, self.constant(array, garbage)).foreign = foreign
 
     def number(self, tensor: Tensor) -> None:
-        """Record a tensor made from a constant number when it is first used."""
+        """Record a tensor created from a constant number when it is first used."""
         array = tensor._array
         numbers = self._numbers
         numbers[id(array)] = weakref.ref(array)
@@ -422,7 +422,7 @@ class Tracer:
         self.branch(memory, other)
 
     def history_removed(self, tensor: Tensor) -> None:
-        """Handle the removal of the history of `tensor` in place: existing views keep it."""
+        """Handle the in-place removal of the history of `tensor`; existing views keep it."""
         memory = self._memory_of(tensor, identified(tensor))
         self.memories.make_base(memory)
         chain = self.chain_of(memory, tensor)
@@ -437,13 +437,13 @@ class Tracer:
         return self.node("detach", (value,), None, (kind.with_grad(False),)).output if kind.requires_grad else value
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
-        """Handle a tensor whose elements were moved to another array; `before` has the old one."""
+        """Handle a tensor whose elements were moved to another array; `before` is the old one."""
         array = before._array
-        if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # otherwise it is unknown
+        if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # otherwise the memory is unknown
             self.add(tensor, self.value_of(before))
 
     def branch(self, memory: Memory, tensor: Tensor, given: Sequence[tuple[Any, Value]] = ()) -> Chain:
-        """Add another history of a buffer, that of `tensor`; `given` are its arrays, with their inputs."""
+        """Add another history of a buffer, that of `tensor`; `given` are its arrays with their inputs."""
         self.memories.make_base(memory)
         value = self.memories.filled(memory, given) if given else self._detached(memory.value)
         chain = Chain(tensor, value)
@@ -455,7 +455,8 @@ class Tracer:
         read = self._read(tensor)
         if self.is_fixed(read):
             return
-        if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):  # a formula only has examples
+        # a formula is traced with example values only
+        if self.lenient or (how not in CONTROL_FLOW and self.escapes != "guard"):
             raise self._failed(
                 f"{how} at {self._current_line()} converts a traced tensor to a plain value, which would become a "
                 "constant of the graph; compute with tensors instead, or trace with escapes='guard', which checks in "
@@ -466,7 +467,7 @@ class Tracer:
         self.node("guard", (read,), (how, expected), ())
 
     def is_fixed(self, value: Value) -> bool:
-        """Return whether a value is the same in each run, because it is computed from constants alone."""
+        """Return whether a value is the same in every run because it is computed from constants alone."""
         known = self._fixed_values
         waiting = [value]
         while waiting:
@@ -491,14 +492,14 @@ class Tracer:
         return not self.is_fixed(self._read(tensor))
 
     def reshaped(self, tensor: Tensor) -> None:
-        """Handle a change of shape in place; a graph cannot change the shape of the caller's tensors."""
+        """Handle an in-place change of shape; a graph cannot change the shape of the caller's tensors."""
         if self._is_old(tensor):
             self.refuse("changing the shape of a tensor from outside the function in place")
 
     def queried(self, tensor: Tensor, what: str) -> None:
         """Raise for a query that a graph cannot answer, such as the gradient of a tensor.
 
-        A text may only be printed, logged or raised; otherwise the program depends on the elements.
+        A string may only be printed, logged or raised; otherwise the program depends on the elements.
         """
         if what != "the text" or self.lenient:
             return
@@ -512,7 +513,7 @@ class Tracer:
         """Handle a copy of the elements of a tensor used as an index."""
         if array.ndim and array.dtype.kind in "iu":
             self.indices.add(array, self._read(tensor))
-        else:  # the shape of the result, or the window, depends on it
+        else:  # the shape of the result, or the window, depends on the array
             self.escaped(tensor, "an index", array if array.ndim else array.item())
 
     def copied(self, index: Array, array: Array) -> None:
@@ -520,7 +521,7 @@ class Tracer:
         self.indices.copied(index, array)
 
     def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
-        """Handle an exception of advanced indexing, which depends on values if arrays hold elements of tensors."""
+        """Handle an exception of advanced indexing, which depends on values if arrays contain elements of tensors."""
         if self.indices.hold(items):
             self.uncaught(error, "an index by a tensor", self.locations.here())
 
@@ -531,7 +532,7 @@ class Tracer:
         """Handle a copy of a saved window of memory that is about to be overwritten."""
         memory = self.memories.find(window)
         if memory is None:
-            return  # unknown, if it is requested
+            return  # unknown until it is requested
         if memory.array_id == id(window):
             self.memories.add(copy, memory.value)
             return
@@ -558,5 +559,5 @@ class Tracer:
         raise self._failed(f"{what} at {self._current_line()} cannot be traced")
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that is composed of operators; it becomes one opaque step if it inspects values."""
+        """Call a function that is composed of operators, which becomes a single opaque step if it inspects values."""
         return composed(self, name, function, args, kwargs)
