@@ -13,7 +13,7 @@ import numpy as np
 from ..autograd.transform_inputs import Transform, require_differentiable, the_real_number
 from ..errors import DifferentiabilityError
 from ..tensor.tensor import Tensor, as_scalar
-from .tree import Leaf, Structure, flatten, map_distinct, paths, unflatten
+from .tree import Leaf, Structure, flatten, map_leaves, once_each, paths, unflatten
 
 Argnums = int | Sequence[int]
 
@@ -82,12 +82,13 @@ def copies(
     if len(set(numbers)) != len(numbers):
         raise ValueError(f"{name}: argnums {tuple(numbers)} contains an argument twice")
     transform.inputs.clear()
-    leaves, form = flatten(([None if i in numbers else arg for i, arg in enumerate(args)], dict(kwargs)))
-    given, others = unflatten(form, map_distinct(functools.partial(_copy, transform), leaves))
+    copy = once_each(functools.partial(_copy, transform))
+    given = [None if i in numbers else map_leaves(copy, arg) for i, arg in enumerate(args)]
     structures = []
     for number in numbers:
         given[number], structure = differentiated(transform, args[number], f"{name}: argument {number}", make)
         structures.append(structure)
+    others = {key: map_leaves(copy, value) for key, value in kwargs.items()}
     return tuple(given), others, Differentiated(structures, isinstance(argnums, int), numbers)
 
 

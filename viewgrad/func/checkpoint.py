@@ -33,7 +33,7 @@ from ..views.scalar_nodes import ScalarOfOne, ScalarOfTwo
 from ..views.view_nodes import ElementBackward
 from .captured_state import RandomState, reachable
 from .compiled_calls import CompiledCalls
-from .tree import Structure, flatten, map_distinct, unflatten
+from .tree import Structure, flatten, once_each, unflatten
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -245,7 +245,7 @@ class _Call:
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
         """Create the record of a call that is about to be made."""
         places = {id(tensor): _Place(number) for number, tensor in enumerate(_distinct_tensors(leaves))}
-        kept = map_distinct(lambda leaf: places.get(id(leaf)) or _copied(leaf), leaves)
+        kept = list(map(once_each(lambda leaf: places.get(id(leaf)) or _copied(leaf)), leaves))
         return cls(function, structure, kept, RandomState.of(function, unflatten(structure, leaves)))
 
     def first_run(self, leaves: Sequence[Any]) -> _Run:
@@ -312,9 +312,8 @@ class _Call:
             transform.primal(tensor) if need else transform.copy(tensor.detach())
             for tensor, need in zip(tensors, needed)
         ]  # fmt: skip
-        return transform, map_distinct(
-            lambda leaf: copies[leaf.number] if type(leaf) is _Place else _copied(leaf), self.leaves
-        )
+        given = once_each(lambda leaf: copies[leaf.number] if type(leaf) is _Place else _copied(leaf))
+        return transform, list(map(given, self.leaves))
 
     def _run(self, transform: Transform, given: Sequence[Any]) -> _Run:
         args, kwargs = unflatten(self.structure, given)

@@ -11,7 +11,7 @@ from ..tensor.creation import from_numpy
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, is_numeric_array
-from .tree import children_of, flatten, map_distinct, map_leaves, unflatten
+from .tree import children_of, map_leaves, once_each
 
 NUMBERS: Final = (float, complex, np.inexact)
 PLAIN: Final = frozenset({np.ndarray, np.float64, float, int, bool, type(None)})  # arguments that are not trees
@@ -52,20 +52,18 @@ def partial_inputs(
     """
     count = len(args)
     wanted = {number + count if number < 0 else number for number in numbers}
-    if len(wanted) == count and not keywords:
-        return tuple(map(as_inputs, args)), keywords
-    others, keywords = arrays_as_tensors(
-        ([None if number in wanted else arg for number, arg in enumerate(args)], keywords)
-    )
-    return tuple([as_inputs(args[number]) if number in wanted else arg for number, arg in enumerate(others)]), keywords
+    convert = once_each(_as_tensor)
+    given = [map_leaves(_as_input if number in wanted else convert, arg) for number, arg in enumerate(args)]
+    return tuple(given), {key: map_leaves(convert, value) for key, value in keywords.items()}
 
 
 def arrays_as_tensors(tree: Any) -> Any:
     """Return the arguments of a function with arrays of numbers as tensors, one for each array."""
-    leaves, structure = flatten(tree)
-    return unflatten(
-        structure, map_distinct(lambda leaf: _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf, leaves)
-    )
+    return map_leaves(once_each(_as_tensor), tree)
+
+
+def _as_tensor(leaf: Any) -> Any:
+    return _as_input(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _as_input(leaf: Any) -> Any:

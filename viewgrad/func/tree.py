@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -115,18 +115,24 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """Return the tree with each leaf replaced by `function(leaf)`."""
+    if isinstance(tree, LEAF_TYPES):
+        return function(tree)
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
 
 
-def map_distinct(function: Callable[[Any], Any], leaves: Iterable[Any]) -> list[Any]:
-    """Return `function(leaf)` for each leaf, called once for each object: one array passed twice remains one array."""
+def once_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return `function` with one call for each object, so that an array passed twice remains one array.
+
+    The objects must exist as long as the returned function.
+    """
     results: dict[int, Any] = {}
-    mapped = []
-    for leaf in leaves:
+
+    def mapped(leaf: Any) -> Any:
         if id(leaf) not in results:
             results[id(leaf)] = function(leaf)
-        mapped.append(results[id(leaf)])
+        return results[id(leaf)]
+
     return mapped
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...func.containers import Containers
-from ...func.tree import flatten, map_distinct
+from ...func.tree import flatten, once_each
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import is_numeric_array
 
@@ -27,7 +27,7 @@ class WithTensorArguments:
         leaves, structure = flatten((args, keywords))
         if not any(map(is_numeric_array, leaves)):
             return self.function(*args, **keywords)
-        given = map_distinct(lambda leaf: from_numpy(leaf) if is_numeric_array(leaf) else leaf, leaves)
+        given = list(map(once_each(lambda leaf: from_numpy(leaf) if is_numeric_array(leaf) else leaf), leaves))
         containers = Containers((args, keywords), structure, given)
         result = self.function(*containers.given[0], **containers.given[1])
         containers.give_back()
