@@ -184,8 +184,8 @@ def test_forms_and_attributes():
     assert a.detach().max() == 4.0 and sparse.csgraph.connected_components(a.detach().to_scipy())[0] == 1
     rows, _, values = sparse.find(a)
     assert values.requires_grad and rows.tolist() == [0, 0, 2, 2]
-    with pytest.raises(UnsupportedFunctionError, match="setdiag"):
-        a.setdiag(1.0)
+    with pytest.raises(UnsupportedFunctionError, match="prune"):
+        a.prune()
     with pytest.raises(UnsupportedFunctionError):
         linalg.eigsh(a.tocsc(), 1)
     with pytest.raises(ValueError, match="do not match"):
@@ -269,3 +269,38 @@ def test_products_with_numbers_on_the_left_stay_sparse():
         assert type(product) is type(a)
         np.testing.assert_allclose(product.data.detach(), [2.0, 4.0, 6.0])
     assert np.asarray(a.detach()).dtype == object  # as of SciPy's arrays
+
+
+WRITES = {
+    "diagonal": lambda a, v: a.setdiag(v),
+    "diagonal above": lambda a, v: a.setdiag(v[:2], 1),
+    "number on a diagonal": lambda a, v: a.setdiag(v[0] * 2, -2),
+    "shorter": lambda a, v: a.resize(2, 4),
+    "longer": lambda a, v: a.resize((5, 4)),
+    "element": lambda a, v: a.__setitem__((1, 2), v[0] * v[1]),
+    "row": lambda a, v: a.__setitem__(2, v),
+    "block": lambda a, v: a.__setitem__((slice(0, 3, 2), slice(1, 3)), v[:2]),
+    "places": lambda a, v: a.__setitem__(([0, 3], [0, 0]), v[1:3]),
+    "sorted": lambda a, v: a.sort_indices(),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # that changing the structure is slow
+@pytest.mark.parametrize("form", ["tocsr", "tocsc", "tocoo", "tolil"])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_change_the_array_itself(name, form):
+    def written(module, d, v):
+        a = getattr(module.coo_array((d, (ROWS, COLS)), shape=(4, 4)), form)()
+        WRITES[name](a, v)
+        return a
+
+    d, v = inputs(False)
+    try:
+        right = written(scipy.sparse, d.detach().numpy(), v.detach().numpy())
+    except (AttributeError, TypeError):
+        pytest.skip("SciPy's array has no such method")
+    for values in ((d, v), (d.detach(), v), (d, v.detach()), (d.detach(), v.detach())):
+        found = written(sparse, *values)
+        np.testing.assert_allclose(found.toarray().detach(), right.toarray())
+        assert found.shape == right.shape and found.format == right.format
+    assert gradcheck(lambda d, v: written(sparse, d, v).toarray(), (d, v))

@@ -9,6 +9,7 @@ from scipy_cases import call, check, named  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
 from viewgrad.autograd import gradcheck  # noqa: E402
+from viewgrad.scipy import spatial  # noqa: E402
 from viewgrad.scipy.spatial import transform  # noqa: E402
 
 RNG = np.random.default_rng(6)
@@ -43,3 +44,16 @@ def test_rotations_between_others():
     leaves = [vg.Tensor(each, requires_grad=True) for each in (vectors, times)]
     np.testing.assert_allclose(between(*leaves).detach().numpy(), right, atol=1e-12)
     assert gradcheck(between, leaves)
+
+
+def test_limits_of_a_query_may_have_gradients():
+    points, places = RNG.standard_normal((9, 2)), RNG.standard_normal((4, 2))
+
+    def nearest(module, points, places, radius):
+        return module.KDTree(points).query(places, 1, 0, 2, radius)[0]
+
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (points, places, 3.0)]
+    np.testing.assert_allclose(nearest(spatial, *leaves).detach(), nearest(scipy.spatial, points, places, 3.0))
+    assert gradcheck(lambda points, places: nearest(spatial, points, places, leaves[2]), leaves[:2])
+    near = spatial.KDTree(leaves[0]).query_ball_point(places, r=leaves[2])
+    assert list(map(sorted, near)) == list(map(sorted, scipy.spatial.KDTree(points).query_ball_point(places, r=3.0)))

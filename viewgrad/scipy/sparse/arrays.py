@@ -15,6 +15,7 @@ from ..wrap import numbers
 from .extremes import SparseVector, extremes
 from .pattern import Pattern
 from .products import product
+from .writes import cropped, with_diagonal, with_elements
 
 NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
          "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
@@ -421,6 +422,43 @@ class SparseArray:
         kept = np.flatnonzero(plain_values(self.data.detach()))
         self.pattern = Pattern(self.pattern.rows[kept], self.pattern.cols[kept], self.shape)
         self.data = self.data[kept]
+
+    # -- writes --------------------------------------------------------------------------------------------------------
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        dense = numbers(value.toarray() if is_sparse(value) else value)
+        if dense.dtype.kind == "c" and self.dtype.kind != "c":
+            raise TypeError(f"complex elements do not fit into an array of {self.dtype}")
+        index = plain_values(as_argument(index))
+        shape = np.shape(self._pattern_only()[index])
+        if shape and dense.shape != shape:
+            dense = np.broadcast_to(dense, shape)
+        written = with_elements(*_summed(self), index, dense.astype(self.dtype))
+        self.pattern, self.data = _ordered(self.format, *written)
+
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Write a value, or several, to a diagonal."""
+        written = with_diagonal(*_summed(self), numbers(values).astype(self.dtype), int(k))
+        self.pattern, self.data = _ordered(self.format, *written)
+
+    def resize(self, *shape: Any) -> None:
+        """Change the shape in place; elements outside of the new shape are dropped."""
+        self._pattern_only().resize(*shape)  # checks the arguments
+        rows, cols = shape[0] if len(shape) == 1 else shape
+        self.pattern, self.data = cropped(self.pattern, self.data, (int(rows), int(cols)))
+
+    def set_shape(self, shape: Any) -> None:
+        """Arrange the elements, in row-major order, in another shape, in place."""
+        found = self.reshape(shape).asformat(self.format)
+        self.pattern, self.data = found.pattern, found.data
+
+    def sort_indices(self) -> None:
+        """Sort the stored values of each row of a CSR array, or column of a CSC array, by place."""
+        self._require_compressed("sort_indices")
+        pattern = self.pattern if self.format == "csr" else self.pattern.transposed
+        order = pattern.compressed()[0]
+        self.pattern = Pattern(self.pattern.rows[order], self.pattern.cols[order], self.shape)
+        self.data = self.data[order]
 
     def _kind(self, name: str) -> Any:
         return ARRAYS[f"{name}_{'matrix' if self.is_matrix else 'array'}"]

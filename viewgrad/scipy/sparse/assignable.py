@@ -35,7 +35,8 @@ class AssignableArray(SparseArray):
         self._dtype: Any = np.dtype(dtype or (given.dtype if given.nnz else float))
         self._elements: dict[tuple[int, int], Any] = {}
         self._stored: tuple[Pattern, Any] | None = None
-        self._fill(given.pattern.rows, given.pattern.cols, given.data)
+        pattern, data = summed(given)
+        self._fill(pattern.rows, pattern.cols, data)
 
     @classmethod
     def _of(cls, pattern: Pattern, data: Any) -> Any:
@@ -139,6 +140,14 @@ class AssignableArray(SparseArray):
             given = given[:count]
         place = np.arange(count)
         self[place - min(k, 0), place + max(k, 0)] = given
+
+    def resize(self, *shape: Any) -> None:
+        """Change the shape in place; elements outside of the new shape are dropped."""
+        self._pattern_only().resize(*shape)  # checks the arguments
+        rows, cols = shape[0] if len(shape) == 1 else shape
+        self._shape = int(rows), int(cols)
+        self._elements = {place: each for place, each in self._elements.items() if place[0] < rows and place[1] < cols}
+        self._stored = None
 
     def items(self) -> Iterator[tuple[tuple[int, int], Any]]:
         """Return pairs of a position and its element."""

@@ -40,23 +40,25 @@ class KDTree:
     ) -> tuple[Any, Any]:
         """Return the distances to the nearest points, and the indices of these points."""
         points = float_copy(x)
-        _, places = self._tree.query(plain_values(points.detach()), k, eps, p, distance_upper_bound, workers)
+        limits = _values((k, eps, p, distance_upper_bound))
+        _, places = self._tree.query(plain_values(points.detach()), *limits, workers)
         missing = np.asarray(places) >= self.data.shape[0]
         near = self.data[np.where(missing, 0, places)]
         given = points if np.ndim(places) == points.ndim - 1 else points[..., None, :]
-        distances = self._distances(given, near, p)
+        distances = self._distances(given, near, limits[2])
         return np.where(missing, np.inf, distances) if missing.any() else distances, as_tensors(places)
 
     def sparse_distance_matrix(
         self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
     ) -> Any:
         """Return the distances between the points of two trees, up to a maximum, as a sparse matrix."""
+        limits = _values((max_distance, p))
         if not carries_history((self.data, other.data)):
-            return self._tree.sparse_distance_matrix(other._tree, max_distance, p, output_type)
+            return self._tree.sparse_distance_matrix(other._tree, *limits, output_type)
         if output_type not in ("dok_matrix", "coo_matrix"):
             raise lost("scipy.spatial.KDTree.sparse_distance_matrix", 'use output_type="coo_matrix"')
-        found = self._tree.sparse_distance_matrix(other._tree, max_distance, p, "coo_matrix")
-        distances = self._distances(self.data[found.row], other.data[found.col], p)
+        found = self._tree.sparse_distance_matrix(other._tree, *limits, "coo_matrix")
+        distances = self._distances(self.data[found.row], other.data[found.col], limits[1])
         matrix = ARRAYS["coo_matrix"]((distances, (found.row, found.col)), found.shape)
         return matrix if output_type == "coo_matrix" else matrix.todok()
 
@@ -77,8 +79,8 @@ class KDTree:
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            others = [each._tree if isinstance(each, KDTree) else plain_values(detached(each)) for each in args]
-            return function(*others, **kwargs)
+            others = [each._tree if isinstance(each, KDTree) else _values(each) for each in args]
+            return function(*others, **{name: _values(each) for name, each in kwargs.items()})
 
         return call
 
