@@ -93,3 +93,16 @@ def test_infinite_slopes_of_used_elements_are_kept():
     np.testing.assert_array_equal(found, [2.0, np.inf])
     found = vg.grad(lambda z: (np.array([[1.0, np.nan], [np.nan, 1.0]]) @ z)[np.array([0])].sum())(z)
     np.testing.assert_array_equal(found, [1.0, np.nan])
+
+
+@pytest.mark.parametrize("name", ["abs", "cos", "fabs", "sin", "sinc", "square", "tan", "tanh"])
+def test_masked_functions_of_nan_and_infinity_send_zero(name):
+    function = getattr(np, name)
+    for bad in (np.nan, np.inf, -np.inf):
+        z = vg.Tensor([1.0, bad, 0.5], requires_grad=True)
+        (slope,) = grad(chosen(function(np.log(z) if bad < 0 else z) + bad).sum() + function(z)[[0, 2]].sum(), z)
+        plain = vg.Tensor([1.0, 0.5], requires_grad=True)
+        (right,) = grad(function(plain).sum(), plain)
+        np.testing.assert_array_equal(slope, [right[0], 0.0, right[1]])
+    with_mask = vg.value_and_grad(lambda z: chosen(np.abs(np.log2(z)) ** 0.8).sum())(np.array([-0.5, 0.3]))
+    np.testing.assert_allclose(with_mask[1], [0.0, -0.8 * np.log2(1 / 0.3) ** -0.2 / (0.3 * np.log(2))])

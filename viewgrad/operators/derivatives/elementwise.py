@@ -81,7 +81,7 @@ unary("neg",        np.negative,   "-grad",                        "The negative
       inplace=InPlace(forward=lambda a: np.negative(a)),
       kernel=Kernel("-self", integers="wrapped(-self)", is_exact=True))
 unary("square",     np.square,     "grad * conj(2 * self)",        "The square of the value.",
-      kernel=Kernel("self * self", integers="wrapped(self * self)"))
+      zero_in_masked_runs=True, kernel=Kernel("self * self", integers="wrapped(self * self)"))
 unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "1 / value.", mask_zero_grad=True,
       kernel="1.0 / self")
 unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The square root; infinite gradient at 0.",
@@ -90,9 +90,9 @@ unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube roo
       dtype_kinds="f", mask_zero_grad=True)
 unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value of real numbers; gradient 0 at"
                                                                    " 0.",
-      dtype_kinds="f", kernel=Kernel("abs(self)", is_exact=True))
+      dtype_kinds="f", zero_in_masked_runs=True, kernel=Kernel("abs(self)", is_exact=True))
 unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
-      tangent="(conj(sign(self_p)) * self_t).real",
+      tangent="(conj(sign(self_p)) * self_t).real", zero_in_masked_runs=True,
       kernel=Kernel("abs(self)", integers="wrapped(abs(self))", is_exact=True))
 unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "The sign: -1, 0 or 1; z / abs(z) for complex numbers; "
@@ -169,11 +169,11 @@ binary("logaddexp2", np.logaddexp2,
 # -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
 
 unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine of an angle in radians.",
-      kernel="sin(self)")
+      zero_in_masked_runs=True, kernel="sin(self)")
 unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine of an angle in radians.",
-      kernel="cos(self)")
+      zero_in_masked_runs=True, kernel="cos(self)")
 unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent of an angle in radians.",
-      kernel="tan(self)")
+      zero_in_masked_runs=True, kernel="tan(self)")
 unary("arcsin",  np.arcsin,  "grad / conj(root_of_difference(self))", "The inverse of the sine.", mask_zero_grad=True,
       kernel="asin(self)")
 unary("arccos",  np.arccos,  "-grad / conj(root_of_difference(self))", "The inverse of the cosine.",
@@ -184,7 +184,8 @@ unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperb
       kernel="sinh(self)")
 unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.", mask_zero_grad=True,
       kernel="cosh(self)")
-unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.", kernel="tanh(self)")
+unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.",
+      zero_in_masked_runs=True, kernel="tanh(self)")
 unary("arcsinh", np.arcsinh, "grad / conj(sqrt(-(-square(self) - 1)))", "The inverse of sinh.", mask_zero_grad=True,
       kernel="asinh(self)")
 unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(-(-self - 1)))", "The inverse of cosh.",

@@ -73,6 +73,7 @@ unary(
     "sin(pi * value) / (pi * value), and 1 at 0.",
     numpy=[np.sinc],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
 )
 unary(
     "_sinc_derivative(self, order)",
