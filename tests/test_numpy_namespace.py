@@ -14,7 +14,7 @@ import pytest
 import viewgrad as vg
 import viewgrad.numpy as np
 from viewgrad import math
-from viewgrad.autograd import grad
+from viewgrad.autograd import grad, gradcheck
 from viewgrad.errors import AutogradError, UnsupportedFunctionError
 from viewgrad.numpy import fft, linalg, passthrough
 from viewgrad.numpy.namespace import public_names
@@ -245,6 +245,29 @@ TABLE = numpy.arange(6.0).reshape(2, 3)
 )
 def test_views_of_tensors_as_arrays(found, right):
     assert numpy.array_equal(found().numpy(), right)
+
+
+def test_arange_of_tensors_has_the_digits_of_numpys():
+    drawn = numpy.random.default_rng(0)
+    for _ in range(100):
+        given = drawn.uniform(-3, 3), drawn.uniform(4, 6), drawn.uniform(0.01, 0.5)
+        made = np.arange(*[vg.Tensor(each, requires_grad=True) for each in given])
+        numpy.testing.assert_array_equal(made.detach().numpy(), numpy.arange(*given))
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (0.3, 0.7)]
+    assert gradcheck(lambda start, step: np.arange(start, 5, step), leaves)
+    step = leaves[1]
+    for made in (np.arange(0, 5, step), np.arange(0.0, 5, step, float), np.arange(start=0, stop=5, step=step)):
+        assert vg.autograd.grad(made.sum(), step)[0] == 28.0
+
+
+def test_arrays_of_objects_hold_arrays_of_different_lengths():
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    bands = np.array(np.split(x * x, [1]), dtype=object)
+    assert type(bands) is numpy.ndarray and bands.shape == (2,) and bands.dtype == object
+    assert np.array([x[0], x[1:]], dtype=object, ndmin=2).shape == (1, 2)
+    assert np.array([x[:1], x[1:2]], dtype=object).shape == (2, 1)
+    (slope,) = vg.autograd.grad(bands[1].sum(), x)
+    assert slope.tolist() == [0.0, 4.0, 6.0]
 
 
 def test_arange_of_one_number_with_infinite_step():

@@ -6,7 +6,7 @@ Arrays of strings, objects and records stay NumPy arrays.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -97,6 +97,8 @@ def array(
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = object
         if holds_tensor(object):
+            if np.dtype(dtype).kind == "O" and _is_ragged(object):
+                return _of_objects(object, ndmin)
             given = _elements(object) if dtype is None or np.dtype(dtype).kind not in "mM" else _times(object)
         return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]
     made = object if isinstance(object, Tensor) else joined(object).contiguous()
@@ -118,6 +120,26 @@ def _elements(value: Any) -> Any:
     if isinstance(value, Tensor) and value.ndim:
         return [_elements(item) for item in value]
     return [_elements(item) for item in value] if isinstance(value, NESTED) else value
+
+
+def _is_ragged(value: Any) -> bool:
+    """Return whether the items of a list have different lengths, so that an array of objects holds them as they are."""
+    return isinstance(value, NESTED) and len(set(map(_length, value))) > 1
+
+
+def _length(item: Any) -> Any:
+    """Return the length of an item of a list; an empty tuple for a number."""
+    if isinstance(item, (Tensor, np.ndarray)):
+        return item.shape[:1]
+    return (len(item),) if isinstance(item, NESTED) else ()
+
+
+def _of_objects(items: Sequence[Any], ndmin: int) -> Any:
+    """Return a one-dimensional array of objects."""
+    made = np.empty(len(items), object)
+    for place, item in enumerate(items):
+        made[place] = item
+    return made.reshape((1,) * (ndmin - 1) + made.shape)
 
 
 def _in_column_order(tensor: Tensor) -> Tensor:
@@ -260,6 +282,7 @@ def arange(
         return as_tensors(plain)
     if plain.size < 2:  # the step may be infinite in this case
         return (start + as_operand(np.zeros(plain.size, plain.dtype))).astype(plain.dtype)
+    step = (start + step) - start  # the distance that NumPy uses, for the same digits
     return (start + step * as_operand(np.arange(plain.size, dtype=plain.dtype))).astype(plain.dtype)
 
 

@@ -59,13 +59,14 @@ AGREEING: Final[dict[str, tuple[str, ...]]] = {
 # Functions that create tensors, and the conditions under which the library's own functions agree with NumPy's.
 PLAINLY: Final = {
     "arange": "type(start) in NUMBERS and type(stop) in NUMBERS and type(step) in NUMBERS",
-    "array": "type(object) is list",
+    "array": "type(object) is list and (dtype is None or dtype in REALS)",
     "asarray": "type(a) is Tensor and a._array.ndim",
     "eye": "type(N) is int",
     "full": "type(fill_value) in NUMBERS",
     "linspace": "type(start) in NUMBERS and type(stop) in NUMBERS",
 }
 NUMBERS: Final = frozenset({int, float, type(None)})
+REALS: Final = frozenset({float, np.float64, np.float32})
 # Functions of lengths, excluding arguments that their options need.
 QUICK: Final[dict[Any, Callable[..., Any]]] = {**MAKERS, np.reshape: view_ops.reshape}
 
@@ -234,7 +235,7 @@ class _Writer:
             if known and (not agreeing or each.name in agreeing):
                 self.ours_of[each.name] = name
         self.extra = self._extra()
-        self.names: dict[str, Any] = {"NUMBERS": NUMBERS, "Tensor": Tensor, "direct": direct}
+        self.names: dict[str, Any] = {"NUMBERS": NUMBERS, "REALS": REALS, "Tensor": Tensor, "direct": direct}
 
     def source(self, head: list[str]) -> str:
         """Return the code, after the parameters in `head`."""
