@@ -48,6 +48,7 @@ def test_jit_vmap_and_grad(compiled):
         lambda g: jax.jit(jax.value_and_grad(g, argnums=(0, 1))),
         lambda g: jax.grad(lambda x, a: jax.grad(g)(x, a).sum()),
         lambda g: jax.jacrev(jax.grad(g)),
+        lambda g: jax.jit(jax.hessian(g, argnums=(0, 1))),
     ):
         found, expected = transform(loss(f))(X[0], A[0]), transform(loss(in_jax))(X[0], A[0])
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), found, expected)
@@ -97,9 +98,39 @@ def test_trees_integers_and_shapes():
 captured = vg.Tensor(2.0, requires_grad=True)
 
 
-def test_unsupported_transforms_raise():
-    with pytest.raises(TypeError, match="forward-mode"):
-        jax.jvp(jax_function(lambda x: x * 1.0), (1.0,), (1.0,))
+def test_forward_mode_loops_and_checkpoints():
+    f, loss = jax_function(recurrence), lambda f: lambda x, a: (f(x, a) ** 2).sum()
+    scanned = lambda f: lambda a: jax.lax.scan(lambda c, x: (f(x, c)[1:].mean(), c), a, X)[0]
+    looped = lambda f: lambda a: jax.lax.fori_loop(0, 2, lambda n, c: f(jnp.asarray(X)[n], c)[1:].mean(), a)
+    for transform in (
+        lambda f: jax.jvp(f, (X[0], 0.3), (X[1], 2.0)),
+        lambda f: jax.linearize(f, X[0], 0.3)[1](X[1], 2.0),
+        lambda f: jax.jacfwd(jax.jacfwd(loss(f)))(X[0], 0.3),
+        lambda f: jax.jacrev(jax.jacfwd(loss(f)))(X[0], 0.3),
+        lambda f: jax.grad(lambda x: jax.jvp(loss(f), (x, 0.3), (x, 2.0))[1])(X[0]),
+        lambda f: jax.jvp(lambda x, a: jax.vmap(f, (0, None))(x, a), (X, 0.3), (X, 2.0)),
+        lambda f: jax.vmap(lambda x, v: jax.jvp(f, (x, 0.3), (v, 2.0)))(X, X + 1.0),
+        lambda f: jax.jit(jax.hessian(scanned(f)))(0.3),
+        lambda f: jax.jvp(looped(f), (0.3,), (1.0,)),
+        lambda f: jax.jit(jax.grad(jax.checkpoint(loss(f)), (0, 1)))(X[0], 0.3),
+        lambda f: jax.vmap(scanned(f))(A),
+        lambda f: jax.vmap(f, (0, None))(X[:0], 0.3),
+    ):
+        found, expected = transform(f), transform(in_jax)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), found, expected)
+
+
+def test_a_batch_of_a_compiled_function_is_computed_by_its_program(monkeypatch):
+    compiled = vg.compile(lambda x, a: (x[1:] * x[:-1]).sum() * a, executor="python")
+    f, counts = jax_function(compiled), []
+    batched = type(compiled).__viewgrad_batched__
+    monkeypatch.setattr(type(compiled), "__viewgrad_batched__", lambda *args: counts.append(args[-1]) or batched(*args))
+    found = jax.vmap(jax.grad(f), (0, None))(X, 0.3)
+    assert set(counts) == {len(X)}
+    np.testing.assert_allclose(found[1], jax.grad(f)(X[1], 0.3))
+
+
+def test_captured_tensors_raise():
     with pytest.raises(Exception, match="captures"):
         jax.grad(jax_function(lambda x: x * captured))(1.0).block_until_ready()
 

@@ -13,6 +13,9 @@ from viewgrad.autograd import gradcheck, gradgradcheck  # noqa: E402
 from viewgrad.errors import InteropError  # noqa: E402
 from viewgrad.interop import from_torch, torch_function  # noqa: E402
 
+# PyTorch's forward mode calls deprecated functions of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 
 def recurrence(x, a):
     out = vg.ones(len(x) + 1, dtype=x.dtype)
@@ -132,6 +135,170 @@ def test_pytorch_refuses_a_saved_input_that_was_written_to():
     x += 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+# -- transforms of PyTorch ---------------------------------------------------------------------------------------------
+
+POINT = torch.tensor([0.5, -1.0, 0.8], dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64)
+POINTS = torch.stack([POINT[0], 2.0 * POINT[0]])
+
+
+def directional(f, x, a):
+    with torch.autograd.forward_ad.dual_level():
+        return torch.autograd.forward_ad.unpack_dual(f(torch.autograd.forward_ad.make_dual(x, x), a)).tangent
+
+
+def by_rows(f, x, a):
+    x = x.clone().requires_grad_()
+    y = f(x, a)
+    return torch.func.vmap(lambda v: torch.autograd.grad(y, x, v)[0])(torch.eye(len(y), dtype=torch.float64))
+
+
+def through_vmap(f, x, a):
+    points = POINTS.clone().requires_grad_()
+    return torch.autograd.grad((torch.func.vmap(f, (0, None))(points, a) ** 2).sum(), points)
+
+
+TRANSFORMS = {
+    "grad": lambda f, x, a: torch.func.grad_and_value(lambda x, a: (f(x, a) ** 2).sum(), (0, 1))(x, a),
+    "vjp": lambda f, x, a: torch.func.vjp(f, x, a)[1](torch.arange(4.0, dtype=torch.float64)),
+    "jvp": lambda f, x, a: torch.func.jvp(f, (x, a), (x, 2.0 * a)),
+    "dual numbers": directional,
+    "jacrev": lambda f, x, a: torch.func.jacrev(f, (0, 1), chunk_size=2)(x, a),
+    "jacfwd": lambda f, x, a: torch.func.jacfwd(f, (0, 1))(x, a),
+    "hessian": lambda f, x, a: torch.func.hessian(lambda x, a: (f(x, a) ** 2).sum(), (0, 1))(x, a),
+    "jacrev of jacrev": lambda f, x, a: torch.func.jacrev(torch.func.jacrev(lambda x: f(x, a)))(x),
+    "jacfwd of jacfwd": lambda f, x, a: torch.func.jacfwd(torch.func.jacfwd(lambda x: f(x, a)))(x),
+    "vmap": lambda f, x, a: torch.func.vmap(f, (1, None), out_dims=1)(POINTS.T, a),
+    "vmap of vmap": lambda f, x, a: torch.func.vmap(torch.func.vmap(f, (None, 0)), (0, None))(POINTS, x),
+    "vmap of grad": lambda f, x, a: torch.func.vmap(
+        torch.func.grad(lambda x, a: f(x, a).sum(), (0, 1)), (0, None)
+    )(POINTS, a),
+    "grad of vmap": through_vmap,
+    "vmap of backward": by_rows,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_of_pytorch_match_those_of_its_own_operations(name, compiled):
+    f = torch_function(vg.compile(recurrence, executor="python") if compiled else recurrence)
+    found, expected = (torch.utils._pytree.tree_leaves(TRANSFORMS[name](each, *POINT)) for each in (f, in_torch))
+    assert len(found) == len(expected)
+    for mine, theirs in zip(found, expected):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_forward_mode_of_complex_functions_of_all_orders():
+    z = torch.tensor([0.3 + 0.5j, -1.0 + 0.2j], dtype=torch.complex128, requires_grad=True)
+    f = torch_function(lambda z: z * z.conj() + vg.exp(z) * z)
+    assert torch.autograd.gradcheck(f, z, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(f, z, check_fwd_over_rev=True, check_rev_over_rev=True)
+
+
+def test_parameters_of_an_ensemble():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 4, dtype=torch.float64)
+
+        def forward(self, x):
+            return torch_function(recurrence)(self.linear(x), POINT[1]).sum()
+
+    torch.manual_seed(0)
+    models = [Model() for _ in range(2)]
+    stacked, _ = torch.func.stack_module_state(models)
+    loss = lambda parameters: torch.func.functional_call(models[0], parameters, (POINT[0],))
+    gradients = torch.func.vmap(torch.func.grad(loss))(stacked)
+    for n, model in enumerate(models):
+        model(POINT[0]).backward()
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(gradients[name][n], parameter.grad)
+
+
+def test_a_batch_of_a_compiled_function_is_computed_by_its_program(monkeypatch):
+    compiled = vg.compile(lambda x, a: (x[1:] * x[:-1]).sum() * a, executor="python")
+    f, counts = torch_function(compiled), []
+    batched = type(compiled).__viewgrad_batched__
+    monkeypatch.setattr(type(compiled), "__viewgrad_batched__", lambda *args: counts.append(args[-1]) or batched(*args))
+    found = torch.func.vmap(torch.func.grad(f), (0, None))(POINTS, POINT[1])
+    assert set(counts) == {2}
+    torch.testing.assert_close(found[1], torch.func.grad(f)(POINTS[1], POINT[1]))
+
+
+def test_integers_under_transforms():
+    picked = torch_function(lambda x, places: (x[places] * 2.0, places + 1))
+    x, places = POINT[0], torch.tensor([[0, 0], [2, 1]])
+    first, second = torch.func.vmap(picked, (None, 0))(x, places)
+    assert torch.equal(first, 2.0 * x[places]) and torch.equal(second, places + 1)
+    jacobian = torch.func.jacrev(lambda x: picked(x, places[0])[0])(x)
+    assert jacobian.tolist() == [[2.0, 0.0, 0.0]] * 2
+    assert torch.equal(torch.func.jvp(lambda x: picked(x, places[1])[0], (x,), (x,))[1], 2.0 * x[places[1]])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x, a: torch.func.linearize(f, x, a),
+        lambda f, x, a: torch.jit.trace(f, (x, a)),
+        lambda f, x, a: torch.autograd.functional.jacobian(lambda x: f(x, a), x, vectorize=True),
+        lambda f, x, a: f(x.to_sparse(), a),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_would_lose_values_is_refused(call):
+    with pytest.raises(InteropError, match=r"records a program|no values that NumPy can read|strided"):
+        call(torch_function(recurrence), *POINT)
+
+
+def test_random_functions_are_refused_where_the_value_and_gradient_would_differ():
+    generator = np.random.default_rng(0)
+    with pytest.raises(InteropError, match="computed other values"):
+        torch.func.grad_and_value(torch_function(lambda x: x.sum() * generator.normal()))(POINT[0])
+
+
+def test_checkpoints_inference_and_autocast():
+    f = torch_function(recurrence)
+    x = POINT[0].clone().requires_grad_()
+    (expected,) = torch.autograd.grad(f(x, POINT[1]).sum(), x)
+    for reentrant in (False, True):
+        y = torch.utils.checkpoint.checkpoint(f, x, POINT[1], use_reentrant=reentrant)
+        x.grad = None
+        y.sum().backward()
+        assert torch.equal(x.grad, expected)
+    with torch.inference_mode():
+        assert not f(f(x, POINT[1])[1:], POINT[1]).requires_grad
+    layer = torch.nn.Linear(3, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = f(layer(torch.ones(3)), torch.tensor(0.3))
+    y.sum().backward()
+    assert y.dtype == layer.weight.grad.dtype == torch.float32
+
+
+def test_inputs_that_overlap_or_have_other_strides():
+    x = torch.tensor([0.5, -1.0, 0.8, 0.1, 0.3, 0.2], dtype=torch.float64, requires_grad=True)
+    rows = torch_function(lambda x: (x**2 * vg.arange(3.0)).sum(axis=1))
+    for f in (
+        lambda x: rows(x.unfold(0, 3, 1)), lambda x: rows(x.reshape(3, 2).T), lambda x: rows(x[:1].expand(2, 3)),
+        lambda x: rows(x[:3].flip(0).expand(2, 3)), lambda x: rows(x[::2][None]),
+    ):  # fmt: skip
+        assert torch.autograd.gradcheck(f, x)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_modules_break_their_graph():
+    f = torch_function(recurrence)
+    loss = lambda x: (f(2.0 * x, POINT[1]) ** 2).sum()
+
+    def step(x):
+        x = x.detach().requires_grad_()
+        loss(x).backward()
+        return x.grad
+
+    compiled = torch.compile(step, backend="aot_eager")
+    torch.testing.assert_close(compiled(POINT[0]), step(POINT[0]))
+    compiled = torch.compile(torch.func.grad(loss), backend="aot_eager")
+    torch.testing.assert_close(compiled(POINT[0]), step(POINT[0]))
 
 
 # -- the other way round -----------------------------------------------------------------------------------------------

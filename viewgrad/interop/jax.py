@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 from ..adoption import adopted_callable
 from ..autograd.function import Function
@@ -16,7 +18,7 @@ from ..func.tree import flatten
 from ..func.vmap import vmap
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.tensor import Tensor, from_new_array
-from .operation import Operation, on_leaves
+from .operation import OnLeaves, Operation
 
 __all__ = ["from_jax", "jax_function"]
 
@@ -26,8 +28,9 @@ Shape = Any  # a jax.ShapeDtypeStruct
 def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool = True) -> Callable[..., Any]:
     """Make a viewgrad function, eager or compiled, a differentiable operation of JAX.
 
-    It works under `jit`, `vmap` and `grad`, with reverse mode of any order. The function runs on the host, through
-    `jax.pure_callback`. Under `vmap`, all examples are computed in one callback; see `viewgrad.func.vmap`.
+    It works under JAX's transformations, such as `jit`, `vmap`, `grad`, `jvp`, `hessian` and `checkpoint`, with
+    derivatives of any order. The function runs on the host, through `jax.pure_callback`. Under `vmap`, all examples are
+    computed in one callback; see `viewgrad.func.vmap`.
 
     Arguments:
         f: a function that takes viewgrad tensors and returns tensors, or a tree of them. It should be pure, as JAX
@@ -43,7 +46,6 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool
     Raises:
         InteropError: if `f` returns unexpected shapes, writes to an argument, or captures a viewgrad tensor that
             requires grad.
-        TypeError: by JAX, in forward mode, which it does not support for functions with their own reverse-mode rule.
 
     Example:
         >>> import jax, viewgrad as vg
@@ -68,15 +70,25 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool
 
         forms: list[Any] = []
 
-        def flat(*tensors: Any) -> Any:
-            given = list(leaves)
-            for place, tensor in zip(places, tensors):
-                given[place] = tensor
-            positional, keywords = jax.tree.unflatten(structure, given)
-            results, form = jax.tree.flatten(f(*positional, **keywords))  # in JAX's order of keys
-            forms[:] = [form]
-            return [each if isinstance(each, Tensor) else Tensor(each) for each in results]
+        def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+            def flat(*tensors: Any) -> Any:
+                given = list(leaves)
+                for place, tensor in zip(places, tensors):
+                    given[place] = tensor
+                positional, keywords = jax.tree.unflatten(structure, given)
+                results, form = jax.tree.flatten(function(*positional, **keywords))  # in JAX's order of keys
+                forms[:] = [form]
+                return [each if isinstance(each, Tensor) else Tensor(each) for each in results]
 
+            return flat
+
+        def by_program(axes: Sequence[int | None]) -> Callable[..., Any] | None:
+            if not hasattr(f, "__viewgrad_batched__") or kwargs or not jax.tree_util.all_leaves(args):
+                return None
+            by_leaf = dict(zip(places, axes))
+            return on_arrays(vmap(f, tuple([by_leaf.get(n) for n in range(len(args))]), adopt=False))
+
+        flat = on_arrays(f)
         structs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
         others = tuple([repr(leaf) for n, leaf in enumerate(leaves) if n not in places])
         key = structure, others, tuple([(x.shape, x.dtype) for x in structs])
@@ -92,70 +104,117 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool
                 positional, keywords = jax.tree.unflatten(structure, given)
                 shapes[key] = result_shape(*positional, **keywords) if callable(result_shape) else result_shape
         expected, form = jax.tree.flatten(shapes[key])
-        outputs = _operation(Operation(flat, name), expected)(*arrays)
+        outputs = _bound(Operation(flat, name, by_program), expected, arrays)
         return jax.tree.unflatten(form, outputs)
 
     return operation
 
 
-def _operation(operation: Operation, expected: Sequence[Shape]) -> Callable[..., Any]:
-    """Return a function of JAX arrays whose rule is the gradient of an operation."""
-
-    @jax.custom_vjp  # type: ignore[untyped-decorator]
-    def call(*arrays: Any) -> Any:
-        run = functools.partial(_on_host, operation, expected, [x.ndim for x in arrays])
-        return jax.pure_callback(run, list(expected), *arrays, vmap_method="expand_dims")
-
-    def forward(*arrays: Any) -> Any:
-        return call(*arrays), arrays
-
-    def backward(arrays: Any, cotangents: Any) -> Any:
-        inexact = [x for x in arrays if _is_inexact(x)]
-        given = [_conjugate(c) for c, out in zip(cotangents, expected) if _is_inexact(out)]
-        structs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inexact]
-        pulled = _operation(operation.pullback(len(arrays)), structs)(*arrays, *given) if inexact else ()
-        found = map(_conjugate, pulled)
-        return tuple([next(found) if _is_inexact(x) else np.zeros(x.shape, jax.dtypes.float0) for x in arrays])
-
-    call.defvjp(forward, backward)
-    return call  # type: ignore[no-any-return]
+# An operation as one node of a JAX program. Its parameters are:
+#   operation: an `Operation`.
+#   expected: the shapes and dtypes of the results.
+#   linear, transposed: for derivatives, the number of trailing inputs in which the operation is linear, and the
+#       operation from the other inputs and the cotangents of the results to the cotangents of these inputs.
+operation_p = Primitive("viewgrad_operation")
+operation_p.multiple_results = True
 
 
-def _on_host(operation: Operation, expected: Sequence[Shape], dims: Sequence[int], *arrays: Any) -> list[Any]:
-    """Run an operation on the values of JAX arrays, which have additional dimensions under `vmap`."""
-    values = [np.asarray(x) for x in arrays]
-    batched = values[0].ndim - dims[0] if values else 0
-    if not batched:
-        return _checked(operation(values, [False] * len(values)).arrays(), expected, (), operation.name)
-    leading = np.broadcast_shapes(*[x.shape[:batched] for x in values])
-    count = int(np.prod(leading))
-    axes: list[int | None] = []
-    for n, x in enumerate(values):
-        if x.shape[:batched] == (1,) * batched and count > 1:
-            values[n], axis = x.reshape(x.shape[batched:]), None
-        else:
-            values[n], axis = np.broadcast_to(x, (*leading, *x.shape[batched:])).reshape(count, *x.shape[batched:]), 0
-        axes.append(axis)
-    if all(axis is None for axis in axes) or not count:
-        raise InteropError(f"{operation.name} was mapped over an empty axis")
-    function = vmap(operation.function, tuple(axes))
-    found = Operation(lambda *given: flatten(function(*given))[0], operation.name)(values, [False] * len(values))
-    return _checked(found.arrays(), expected, leading, operation.name)
+def _bound(
+    operation: Operation,
+    expected: Sequence[Shape],
+    arrays: Sequence[Any],
+    linear: int = 0,
+    transposed: Operation | None = None,
+) -> list[Any]:
+    parameters = {"expected": tuple(expected), "linear": linear, "transposed": transposed}
+    return operation_p.bind(*arrays, operation=operation, **parameters)  # type: ignore[no-any-return]
 
 
-def _checked(found: Sequence[Any], expected: Sequence[Shape], leading: tuple[int, ...], name: str) -> list[Any]:
+def _run_now(*arrays: Any, operation: Operation, expected: Sequence[Shape], **derivative: Any) -> Any:
+    # Outside jit, JAX would compile each callback for its only call.
+    return [jax.numpy.asarray(each) for each in _on_host(operation, expected, *arrays)]
+
+
+def _run_by_callback(*arrays: Any, operation: Operation, expected: Sequence[Shape], **derivative: Any) -> Any:
+    return jax.pure_callback(functools.partial(_on_host, operation, expected), list(expected), *arrays)
+
+
+def _on_host(operation: Operation, expected: Sequence[Shape], *arrays: Any) -> list[Any]:
+    """Run an operation on the values of JAX's arrays."""
+    found = operation([np.asarray(x) for x in arrays], [False] * len(arrays)).arrays()
+    return _checked(found, expected, operation.name)
+
+
+def _abstract(*arrays: Any, expected: Sequence[Shape], **parameters: Any) -> Any:
+    return [jax.core.ShapedArray(struct.shape, struct.dtype) for struct in expected]
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **parameters: Any) -> Any:
+    operation = parameters["operation"]
+    outputs = operation_p.bind(*primals, **parameters)
+    wanted = [type(v) is not ad.Zero and _is_inexact(x) for x, v in zip(primals, tangents)]
+    given = [v for v, each in zip(tangents, wanted) if each]
+    floats = [jax.ShapeDtypeStruct(out.shape, out.dtype) for out in outputs if _is_inexact(out)]
+    pushed: Any = iter(())
+    if given and floats:
+        arrays, transposed = [*primals, *given], operation.pullback(wanted)
+        pushed = iter(_bound(operation.pushforward(wanted), floats, arrays, len(given), transposed))
+    return outputs, [next(pushed) if given and _is_inexact(out) else _no_tangent(out) for out in outputs]
+
+
+def _no_tangent(out: Any) -> Any:
+    return ad.Zero(jax.core.ShapedArray(out.shape, out.dtype if _is_inexact(out) else jax.dtypes.float0))
+
+
+def _transpose(cotangents: Sequence[Any], *arrays: Any, linear: int, **parameters: Any) -> Any:
+    operation, transposed = parameters["operation"], parameters["transposed"]
+    constants, variables = arrays[: len(arrays) - linear], arrays[len(arrays) - linear :]
+    avals = [x.aval if ad.is_undefined_primal(x) else jax.typeof(x) for x in variables]
+    given = [_conjugate(ad.instantiate_zeros(each)) for each in cotangents]
+    structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    pulled = _bound(transposed, structs, [*constants, *given], len(given), operation)
+    found = [_conjugate(each) if ad.is_undefined_primal(x) else None for x, each in zip(variables, pulled)]
+    return [None] * len(constants) + found
+
+
+def _batch(arrays: Sequence[Any], axes: Sequence[int | None], **parameters: Any) -> Any:
+    operation, transposed, linear = parameters["operation"], parameters["transposed"], parameters["linear"]
+    length = next(x.shape[axis] for x, axis in zip(arrays, axes) if axis is not None)
+    expected = [jax.ShapeDtypeStruct((length, *struct.shape), struct.dtype) for struct in parameters["expected"]]
+    if not length:
+        return [jax.numpy.zeros(struct.shape, struct.dtype) for struct in expected], [0] * len(expected)
+    constants = len(arrays) - linear
+    rows = [
+        jax.numpy.moveaxis(x, axis, 0) if axis is not None
+        # Each example has its own tangent, so that the transposed operation gives each its own cotangent.
+        else jax.numpy.broadcast_to(x, (length, *x.shape)) if n >= constants
+        else x
+        for n, (x, axis) in enumerate(zip(arrays, axes))
+    ]  # fmt: skip
+    fronts = [None if axis is None and n < constants else 0 for n, axis in enumerate(axes)]
+    if transposed is not None:
+        transposed = transposed.mapped([*fronts[:constants], *[0] * len(expected)])
+    return _bound(operation.mapped(fronts), expected, rows, linear, transposed), [0] * len(expected)
+
+
+operation_p.def_impl(_run_now)
+operation_p.def_abstract_eval(_abstract)
+mlir.register_lowering(operation_p, mlir.lower_fun(_run_by_callback, multiple_results=True))
+ad.primitive_jvps[operation_p] = _jvp
+ad.primitive_transposes[operation_p] = _transpose
+batching.primitive_batchers[operation_p] = _batch
+
+
+def _checked(found: Sequence[Any], expected: Sequence[Shape], name: str) -> list[Any]:
     if len(found) != len(expected):
         raise InteropError(f"{name} returned {len(found)} arrays, but result_shape has {len(expected)}")
-    results = []
     for array, struct in zip(found, expected):
-        if array.shape[1 if leading else 0 :] != struct.shape:
-            shape = array.shape[1 if leading else 0 :]
+        if array.shape != struct.shape:
             raise InteropError(
-                f"{name} returned an array of shape {shape} where {struct.shape} was expected; under JAX the shapes of "
-                "results may depend on the shapes of arguments only"
+                f"{name} returned an array of shape {array.shape} where {struct.shape} was expected; under JAX the "
+                "shapes of results may depend on the shapes of arguments only"
             )
-        results.append(np.asarray(array.reshape((*leading, *struct.shape)), struct.dtype))
-    return results
+    return [np.asarray(array, struct.dtype) for array, struct in zip(found, expected)]
 
 
 def _shapes_by_run(operation: Operation, structs: Sequence[Shape]) -> list[Shape]:
@@ -206,7 +265,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         leaves, structure = flatten((args, kwargs))
         forms: list[Any] = []
         tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in leaves]
-        outputs = _Operator.apply(on_leaves(f, structure), forms, *tensors)
+        outputs = _Operator.apply(OnLeaves(f, structure), forms, *tensors)
         return jax.tree.unflatten(forms[0], list(outputs))
 
     return operator

@@ -11,26 +11,53 @@ import numpy as np
 from ..autograd.api import pull_back
 from ..autograd.transform_inputs import Transform
 from ..errors import InteropError
-from ..func.transforms import vjp
-from ..func.tree import Structure, flatten, unflatten
+from ..func.transforms import jvp, vjp
+from ..func.tree import Branch, Leaf, Structure, flatten, unflatten
+from ..func.vmap import vmap
 from ..tensor.creation import from_numpy
 from ..tensor.modes import no_grad
 from ..tensor.node import AccumulateGrad, node_of
 from ..tensor.tensor import Tensor, current_edge
+from ..views.view_ops import broadcast_to, moveaxis
 
 Array = Any
 
 
-def on_leaves(function: Callable[..., Any], structure: Structure) -> Callable[..., Any]:
-    """Return a function of the leaves of its arguments, which are a pair of a tuple and a dict with the given
-    structure.
+Axis = int | None
+
+
+@attrs.define(eq=False)
+class OnLeaves:
+    """A function of the leaves of its arguments.
+
+    Attributes:
+        function: the function of the arguments.
+        structure: the structure of its arguments, of the pair of a tuple and a dict.
     """
 
-    def call(*leaves: Any) -> Any:
-        args, kwargs = unflatten(structure, leaves)
-        return function(*args, **kwargs)
+    function: Callable[..., Any]
+    structure: Structure
 
-    return call
+    def __call__(self, *leaves: Any) -> Any:
+        args, kwargs = unflatten(self.structure, leaves)
+        return self.function(*args, **kwargs)
+
+    def by_program(self, axes: Sequence[Axis]) -> Callable[..., Any] | None:
+        """Return the function mapped over axes of its leaves by the program of a compiled function.
+
+        Returns:
+            The function, or None if there is no such program, or if leaves are in containers or keyword arguments.
+        """
+        if not hasattr(self.function, "__viewgrad_batched__") or not isinstance(self.structure, Branch):
+            return None
+        positional, keywords = self.structure.children
+        if keywords.count or not isinstance(positional, Branch):
+            return None
+        if any(each.count and not isinstance(each, Leaf) for each in positional.children):
+            return None
+        remaining = iter(axes)
+        by_argument = [next(remaining) if each.count else None for each in positional.children]
+        return OnLeaves(vmap(self.function, tuple(by_argument), adopt=False), self.structure)
 
 
 @attrs.define(eq=False)
@@ -40,10 +67,19 @@ class Operation:
     Attributes:
         function: a function of tensors that returns a tree of tensors.
         name: the name used in messages.
+        by_program: a function of the axes to map over that returns the mapped function if a compiled program computes
+            it, otherwise None; see `OnLeaves.by_program`.
     """
 
     function: Callable[..., Any]
     name: str
+    by_program: Callable[[Sequence[Axis]], Callable[..., Any] | None] = lambda axes: None
+
+    @classmethod
+    def of(cls, f: Callable[..., Any], structure: Structure) -> Operation:
+        """Return the operation that calls `f` with arguments of the given structure."""
+        function = OnLeaves(f, structure)
+        return cls(function, getattr(f, "__name__", repr(f)), function.by_program)
 
     def __call__(self, arrays: Sequence[Array], needed: Sequence[bool]) -> Evaluation:
         """Compute the outputs, and keep the graph if an input needs a gradient.
@@ -57,7 +93,7 @@ class Operation:
         transform = Transform()
         with transform if any(needed) else no_grad():
             leaves, structure = flatten(self.function(*inputs))
-        outputs = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
+        outputs = list(map(_as_tensor, leaves))
         if any(x._version for x in inputs):
             raise InteropError(f"{self.name} wrote to an argument in place, which its caller would see; use a copy")
         if any(needed):
@@ -72,36 +108,105 @@ class Operation:
             "argument, or detach() it"
         )
 
-    def pullback(self, count: int, samples: Sequence[Array] | None = None) -> Operation:
-        """Return the operation that maps inputs and output gradients to the gradients of floating-point inputs.
+    def mapped(self, axes: Sequence[Axis]) -> Operation:
+        """Return the operation mapped over axes of its inputs, with the mapped axis first in its results."""
+        function = self.by_program(axes)
+        return Operation(vmap(self.function, tuple(axes), adopt=False) if function is None else function, self.name)
 
-        The operation runs the function again. It raises an `InteropError` if the values differ.
+    def pullback(self, wanted: Sequence[bool]) -> Operation:
+        """Return the operation that maps inputs and output gradients to the gradients of the wanted inputs.
+
+        Its inputs are the inputs of this operation, the gradients of the floating-point outputs, and optionally samples
+        of these outputs from an earlier run; see `samples_of`. The operation runs the function again. It raises an
+        `InteropError` if the values differ.
 
         Arguments:
-            count: the number of inputs.
-            samples: samples of the floating-point outputs of the first run; see `samples_of`.
+            wanted: for each input, whether its gradient is wanted; only floating-point inputs have one.
         """
+        count = len(wanted)
 
         def pulled(*given: Any) -> Any:
-            inputs, cotangents = list(given[:count]), given[count:]
-            places = [n for n, x in enumerate(inputs) if x.dtype.kind in "fc"]
+            inputs, of_inputs = self._of_wanted(wanted, given)
+            outputs, pull = vjp(of_inputs, *inputs)
+            self._check(outputs, given[count + len(outputs) :])
+            return list(pull(list(given[count : count + len(outputs)])))
 
-            def of_floats(*floats: Any) -> Any:
-                for place, value in zip(places, floats):
-                    inputs[place] = value
-                leaves = [leaf for leaf in flatten(self.function(*inputs))[0] if leaf.dtype.kind in "fc"]
-                if _leads_elsewhere(leaves, given):
-                    raise self._captured()
-                if samples is not None and not _alike(samples_of(leaves), samples):
-                    raise InteropError(
-                        f"{self.name} computed other values when it ran again for higher derivatives: it draws random "
-                        "numbers, or reads state that has changed; pass such values as arguments"
-                    )
-                return leaves
+        return Operation(pulled, f"gradient of {self.name}", lambda axes: self._mapped_pullback(wanted, axes))
 
-            return list(vjp(of_floats, *[inputs[n] for n in places])[1](list(cotangents)))
+    def pushforward(self, wanted: Sequence[bool]) -> Operation:
+        """Return the operation that maps inputs and tangents of some of them to the tangents of floating-point outputs.
 
-        return Operation(pulled, f"gradient of {self.name}")
+        Its inputs are the inputs of this operation, the tangents, and optionally samples, as for `pullback`.
+
+        Arguments:
+            wanted: for each input, whether it has a tangent; only floating-point inputs can.
+        """
+        count, tangent_count = len(wanted), sum(wanted)
+
+        def pushed(*given: Any) -> Any:
+            inputs, of_inputs = self._of_wanted(wanted, given)
+            outputs, tangents = jvp(of_inputs, inputs, list(given[count : count + tangent_count]))
+            self._check(outputs, given[count + tangent_count :])
+            return list(tangents)
+
+        return Operation(pushed, f"tangent of {self.name}")
+
+    def _of_wanted(self, wanted: Sequence[bool], given: Sequence[Any]) -> tuple[list[Any], Callable[..., Any]]:
+        """Return the wanted inputs, and the floating-point outputs as a function of them."""
+        inputs = list(given[: len(wanted)])
+        places = [n for n, each in enumerate(wanted) if each]
+
+        def of_inputs(*values: Any) -> Any:
+            for place, value in zip(places, values):
+                inputs[place] = value
+            results = map(_as_tensor, flatten(self.function(*inputs))[0])
+            leaves = [leaf for leaf in results if leaf.dtype.kind in "fc"]
+            if _leads_elsewhere(leaves, [*given, *values]):
+                raise self._captured()
+            return leaves
+
+        return [inputs[n] for n in places], of_inputs
+
+    def _check(self, outputs: Sequence[Tensor], samples: Sequence[Any], leading: int = 0) -> None:
+        """Compare outputs with samples of those of an earlier run, if there are any."""
+        if samples and not _alike(samples_of(outputs, leading), [each._array for each in samples]):
+            raise InteropError(
+                f"{self.name} computed other values when it ran again for its derivatives: it draws random "
+                "numbers, or reads state that has changed; pass such values as arguments"
+            )
+
+    def _mapped_pullback(self, wanted: Sequence[bool], axes: Sequence[Axis]) -> Callable[..., Any] | None:
+        """Return the pullback mapped over axes, by the program of a compiled function; None if it has none.
+
+        Examples do not depend on each other, so the gradients of all are those of the mapped operation with respect to
+        inputs that are repeated for each example.
+        """
+        count = len(wanted)
+        program = self.by_program([0] * count)
+        if program is None:
+            return None
+        mapped = Operation(program, self.name)
+
+        def pulled(*given: Any) -> Any:
+            length = next(x.shape[axis] for x, axis in zip(given, axes) if axis is not None)
+            rows = [_with_examples(x, axis, length) for x, axis in zip(given, axes)]
+            inputs, of_inputs = mapped._of_wanted(wanted, rows)
+            outputs, pull = vjp(of_inputs, *inputs)
+            self._check(outputs, rows[count + len(outputs) :], leading=1)
+            return list(pull(rows[count : count + len(outputs)]))
+
+        return pulled
+
+
+def _as_tensor(leaf: Any) -> Tensor:
+    return leaf if isinstance(leaf, Tensor) else Tensor(leaf)
+
+
+def _with_examples(tensor: Any, axis: Axis, length: int) -> Any:
+    """Return a tensor with the axis of examples first, repeated along it if it has none."""
+    if axis is None:
+        return broadcast_to(tensor, (length, *tensor.shape))
+    return moveaxis(tensor, axis, 0)
 
 
 @attrs.define(eq=False)
@@ -139,10 +244,11 @@ class Evaluation:
         ]
 
 
-def samples_of(tensors: Sequence[Tensor]) -> list[Array]:
-    """Return some elements of each floating-point tensor, at most 64, spread evenly."""
-    arrays = [each._array for each in tensors if each.dtype.kind in "fc"]
-    return [np.array(np.asarray(each).flat[:: max(1, each.size // 64)][:64]) for each in arrays]
+def samples_of(tensors: Sequence[Tensor], leading: int = 0) -> list[Array]:
+    """Return some elements of each floating-point tensor, at most 64, spread evenly, for each index of leading axes."""
+    rows = [np.asarray(each._array) for each in tensors if each.dtype.kind in "fc"]
+    rows = [row.reshape((*row.shape[:leading], -1)) for row in rows]
+    return [row[..., :: max(1, row.shape[-1] // 64)][..., :64].copy() for row in rows]
 
 
 def _alike(samples: Sequence[Array], others: Sequence[Array]) -> bool:

@@ -115,7 +115,8 @@ class ViewgradOp(Op):  # type: ignore[misc]
         places = [n for n, x in enumerate(inputs) if _is_inexact(x.type.dtype)]
         if not places:
             return [grad_undefined(self, n, x) for n, x in enumerate(inputs)]
-        pullback = ViewgradOp(self.operation.pullback(len(inputs)), [inputs[n].type for n in places], places)
+        wanted = [_is_inexact(x.type.dtype) for x in inputs]
+        pullback = ViewgradOp(self.operation.pullback(wanted), [inputs[n].type for n in places], places)
         found = iter(pullback.make_node(*inputs, *cotangents).outputs)
         return [next(found) if _is_inexact(x.type.dtype) else DisconnectedType()() for x in inputs]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import torch
 
@@ -15,7 +17,7 @@ from ..errors import InteropError
 from ..func.tree import flatten, unflatten
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.tensor import Tensor, from_new_array
-from .operation import Operation, on_leaves, samples_of
+from .operation import Evaluation, OnLeaves, Operation
 
 __all__ = ["from_torch", "torch_function"]
 
@@ -25,8 +27,9 @@ TORCH_LEAVES = (torch.Tensor,)
 def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[..., Any]:
     """Make a viewgrad function, eager or compiled, a differentiable operation of PyTorch.
 
-    The function works directly on the memory of contiguous CPU tensors, in their dtypes. viewgrad computes gradients of
-    all orders: `torch.autograd.grad(..., create_graph=True)` and `torch.autograd.gradcheck` work.
+    The function works directly on the memory of contiguous CPU tensors, in their dtypes. viewgrad computes derivatives
+    of all orders, in both modes: `torch.autograd.grad(..., create_graph=True)`, `torch.autograd.gradcheck` and the
+    transforms of `torch.func`, such as `vmap` and `hessian`, work. `torch.compile` breaks its graph at a call.
 
     Arguments:
         f: a function that takes viewgrad tensors and returns tensors, or a tree of them. It may write to tensors that
@@ -38,8 +41,9 @@ def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...
         arguments are passed through.
 
     Raises:
-        InteropError: when called with tensors that are not on the CPU, if `f` writes to an argument, or if its result
-            depends on a captured viewgrad tensor that requires grad.
+        InteropError: when called with tensors that are not on the CPU or not strided, or while PyTorch records a
+            program (`torch.jit.trace`, `torch.func.linearize`); if `f` writes to an argument, or if its result depends
+            on a captured viewgrad tensor that requires grad.
 
     Example:
         >>> import torch, viewgrad as vg
@@ -62,55 +66,147 @@ def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...
     @functools.wraps(f, updated=())
     def operation(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs), TORCH_LEAVES)
-        rebuilt: list[Any] = []
-        named = Operation(on_leaves(f, structure), getattr(f, "__name__", repr(f)))
-        outputs = _Operation.apply(named, rebuilt, *leaves)
-        return rebuilt[0](list(outputs))
+        run = _Run(torch.is_grad_enabled())
+        outputs = _Operation.apply(Operation.of(f, structure), run, *map(_without_autocast, leaves))
+        return unflatten(run.structure, list(outputs))
 
-    return operation
+    # Otherwise torch.compile would translate the NumPy calls of the operation into PyTorch's.
+    return torch.compiler.disable(operation)  # type: ignore[no-any-return]
+
+
+@attrs.define(eq=False)
+class _Run:
+    """Values of one call that `forward` passes to `setup_context` and to the caller.
+
+    Attributes:
+        is_recorded: whether PyTorch was recording when the operation was called.
+        evaluation, outputs: the evaluation and results of `forward`. PyTorch passes these same results to
+            `setup_context`, unless it transforms the call.
+        structure: the structure of the result.
+    """
+
+    is_recorded: bool
+    evaluation: Evaluation | None = None
+    outputs: tuple[torch.Tensor, ...] = ()
+    structure: Any = None
 
 
 class _Operation(torch.autograd.Function):  # type: ignore[misc]
-    """A viewgrad operation as one node of a PyTorch graph."""
+    """A viewgrad operation as one node of a PyTorch graph.
+
+    `backward` and `jvp` disable `torch.compile` themselves, as compiled functions may call them outside the operation.
+    """
 
     @staticmethod
-    def forward(ctx: Any, operation: Operation, rebuilt: list[Any], *tensors: torch.Tensor) -> Any:
+    def forward(operation: Operation, run: _Run, *tensors: torch.Tensor) -> Any:
+        _refuse_tracing(operation.name)
         arrays = [_array_of(tensor) for tensor in tensors]
-        needed = [need and _is_inexact(tensor) for need, tensor in zip(ctx.needs_input_grad[2:], tensors)]
-        found = operation(arrays, needed)
-        rebuilt.append(found.tree)
-        ctx.operation, ctx.evaluation = operation, found
-        ctx.samples = samples_of(found.outputs) if any(needed) else None
-        ctx.save_for_backward(*tensors)
-        outputs = tuple([torch.from_numpy(each) if each.ndim else torch.tensor(each[()]) for each in found.arrays()])
-        ctx.mark_non_differentiable(*[each for each in outputs if not _is_inexact(each)])
-        return outputs
+        needed = [run.is_recorded and tensor.requires_grad and _is_inexact(tensor) for tensor in tensors]
+        run.evaluation = found = operation(arrays, needed)
+        run.structure = found.structure
+        run.outputs = tuple([
+            torch.from_numpy(each) if each.ndim else torch.tensor(each[()]) for each in found.arrays()
+        ])  # fmt: skip
+        return run.outputs
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        operation, run, *tensors = inputs
+        ctx.operation, ctx.count = operation, len(tensors)
+        # Transforms call this once for each level, with other tensors than those of the evaluation.
+        ctx.evaluation = run.evaluation if output is run.outputs else None
+        floats = [each for each in output if _is_inexact(each)]
+        ctx.mark_non_differentiable(*[each for each in output if not _is_inexact(each)])
+        ctx.are_floats = [_is_inexact(each) for each in output]
+        kept = [*tensors, *_samples_of(floats)]
+        ctx.save_for_backward(*kept)
+        ctx.save_for_forward(*kept)
+
+    @staticmethod
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-        tensors = ctx.saved_tensors  # PyTorch checks here that no saved tensor was written to
-        if not torch.is_grad_enabled():
+        kept = ctx.saved_tensors  # PyTorch checks here that no saved tensor was written to
+        tensors, samples = kept[: ctx.count], kept[ctx.count :]
+        if ctx.evaluation is not None and not torch.is_grad_enabled() and all(map(_is_plain, grads)):
             found = ctx.evaluation.gradients([_array_of(each) for each in grads])
             return None, None, *[None if each is None else torch.from_numpy(np.asarray(each)) for each in found]
-        pullback = ctx.operation.pullback(len(tensors), ctx.samples)
-        cotangents = [g for g, out in zip(grads, ctx.evaluation.outputs) if out.dtype.kind in "fc"]
-        pulled = iter(_Operation.apply(pullback, [], *tensors, *cotangents))
-        gradients = [next(pulled) if _is_inexact(t) else None for t in tensors]
-        return None, None, *[g if need else None for g, need in zip(gradients, ctx.needs_input_grad[2:])]
+        cotangents = [g for g, is_float in zip(grads, ctx.are_floats) if is_float]
+        wanted = [need and _is_inexact(x) for need, x in zip(ctx.needs_input_grad[2:], tensors)]
+        pulled = iter(_applied(ctx.operation.pullback(wanted), [*tensors, *cotangents, *samples]))
+        return None, None, *[next(pulled) if each else None for each in wanted]
+
+    @staticmethod
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def jvp(ctx: Any, *given: Any) -> Any:
+        kept = ctx.saved_tensors
+        tensors, samples = kept[: ctx.count], kept[ctx.count :]
+        wanted = [tangent is not None and _is_inexact(x) for tangent, x in zip(given[2:], tensors)]
+        tangents = [tangent for tangent, each in zip(given[2:], wanted) if each]
+        pushed = iter(_applied(ctx.operation.pushforward(wanted), [*tensors, *tangents, *samples]))
+        return tuple([next(pushed) if is_float else None for is_float in ctx.are_floats])
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, operation: Operation, run: _Run, *tensors: torch.Tensor) -> Any:
+        mapped = _Run(run.is_recorded)
+        outputs = _Operation.apply(operation.mapped(in_dims[2:]), mapped, *tensors)
+        run.structure = mapped.structure
+        return outputs, (0,) * len(outputs)
+
+
+def _applied(operation: Operation, tensors: Sequence[torch.Tensor]) -> Any:
+    return _Operation.apply(operation, _Run(torch.is_grad_enabled()), *tensors)
+
+
+def _samples_of(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Return samples as `samples_of` does, but by PyTorch operations, so that `vmap` maps them."""
+    return [out.detach().reshape(-1)[:: max(1, out.numel() // 64)][:64].clone() for out in outputs]
+
+
+def _refuse_tracing(name: str) -> None:
+    """Refuse a call whose result would become a constant of a program that PyTorch records."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")  # imported if a program is recorded with it
+    if torch.jit.is_tracing() or (proxies is not None and proxies.get_proxy_mode() is not None):
+        raise InteropError(
+            f"{name} was called while PyTorch records a program (torch.jit.trace, make_fx, torch.func.linearize), "
+            "which would keep its result as a constant; use torch.func.jvp instead of linearize, or torch.compile"
+        )
+
+
+def _without_autocast(leaf: Any) -> Any:
+    """Return a tensor in single precision if autocasting reduced its precision."""
+    if torch.is_autocast_enabled("cpu") and leaf.dtype in (torch.bfloat16, torch.float16):
+        return leaf.to(torch.float32)
+    return leaf
 
 
 def _is_inexact(tensor: torch.Tensor) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has memory; tensors that represent a batch under `vmap` have none."""
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _array_of(tensor: torch.Tensor) -> Any:
     """Return the memory of a tensor as an array."""
     if tensor.device.type != "cpu":
         raise InteropError(f"viewgrad computes on the CPU, and got a tensor on {tensor.device}; call cpu() on it first")
+    if tensor.layout != torch.strided:
+        raise InteropError(f"viewgrad takes strided tensors, not {tensor.layout}; call to_dense() on it first")
     try:
         return tensor.detach().resolve_conj().resolve_neg().numpy()
     except TypeError as error:
         raise InteropError(f"NumPy has no dtype like {tensor.dtype}; convert the tensor to float32 first") from error
+    except RuntimeError as error:
+        raise InteropError(
+            "the tensor has no values that NumPy can read; under is_grads_batched=True or vectorize=True, use "
+            "torch.func.vmap, jacrev or jacfwd instead"
+        ) from error
 
 
 # -- from PyTorch to viewgrad ------------------------------------------------------------------------------------------
@@ -143,7 +239,7 @@ def from_torch(f: Callable[..., Any]) -> Callable[..., Any]:
         leaves, structure = flatten((args, kwargs))
         rebuilt: list[Any] = []
         tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in leaves]
-        outputs = _Operator.apply(on_leaves(f, structure), rebuilt, True, *tensors)
+        outputs = _Operator.apply(OnLeaves(f, structure), rebuilt, True, *tensors)
         return unflatten(rebuilt[0], list(outputs))
 
     return operator
