@@ -36,7 +36,7 @@ from test_compiler_programs import close, everything, leaves
 
 import viewgrad as vg
 import viewgrad.compiler.api
-from viewgrad.compiler.pipeline import verified_passes
+from viewgrad.compiler.verification import verified_passes
 from viewgrad.testing import Program, programs
 
 CALLS = 3  # each kind is recorded, compared, and run alone

@@ -168,8 +168,8 @@ def kernels_without_numba(request, monkeypatch):
 
 @pytest.fixture
 def verified_ir() -> Iterator[None]:
-    """Verify the compiler's loop IR after each pass."""
-    from viewgrad.compiler.pipeline import verified_passes
+    """Verify the IR of both compilers after each pass."""
+    from viewgrad.compiler.verification import verified_passes
 
     with verified_passes():
         yield

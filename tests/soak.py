@@ -45,7 +45,7 @@ from hypothesis.internal.conjecture import data as drawn_data
 
 import viewgrad.tensor.modes
 import viewgrad.tensor.node
-from viewgrad.compiler.pipeline import verified_passes
+from viewgrad.compiler.verification import verified_passes
 from viewgrad.operators import OPERATORS
 from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for

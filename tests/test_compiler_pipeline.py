@@ -9,13 +9,14 @@ import viewgrad as vg
 from viewgrad.compiler import pipeline
 from viewgrad.compiler.index_expr import ZERO, variable
 from viewgrad.compiler.loop_ir import Buffer, Compute, ForLoop, Operand, Read, steps_of
+from viewgrad.compiler.verification import verified_passes
 from viewgrad.compiler.verify_ir import InvalidProgramError, verify_program
 
 
 def compiled_program(f, *arrays):
     compiled = vg.compile(f, executor="python", check=False)
     leaves = [vg.Tensor(array, requires_grad=True) for array in arrays]
-    with pipeline.verified_passes():
+    with verified_passes():
         for _ in range(2):
             compiled(*leaves)
     return compiled.specializations[0].program

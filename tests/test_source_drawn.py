@@ -1,12 +1,17 @@
 """Drawn programs, compiled from their source, against eager values and gradients, at several lengths."""
 
 import pytest
-from drawn_sources import differences, drawn
+from drawn_sources import arguments, differences, drawn
 
 import viewgrad as vg
+from viewgrad.compiler.source.build import build
+from viewgrad.compiler.source.read import Reader
+from viewgrad.compiler.source.values import NotSupported
 
 LENGTHS = (5, 6, 1, 3, 11)
 BATCH = 25
+
+pytestmark = pytest.mark.usefixtures("verified_ir")  # an invalid program is a defect, which `check` reports
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +47,24 @@ def test_drawn_programs_by_python(batch, whole):
 def test_drawn_programs_with_lists_and_objects(batch):
     seeds = range(batch * BATCH, (batch + 1) * BATCH)
     taken = sum(check(40_000 + seed, bool(seed % 2), "python", objects=True) for seed in seeds)
+    assert taken > 0.7 * BATCH
+
+
+@pytest.mark.parametrize("objects", [False, True])
+def test_ir_of_drawn_programs_for_kernels_is_valid_after_each_pass(objects, monkeypatch):
+    monkeypatch.setattr("viewgrad.compiler.source.build.load", lambda *given: (None, None))  # no kernel is compiled
+    taken = 0
+    for seed in range(60_000, 60_000 + BATCH):
+        program, _ = drawn(seed, bool(seed % 2), objects)
+        floats = arguments(seed, 5)
+        given = (*[vg.Tensor(each, requires_grad=True) for each in floats[:3]], *floats[3:])
+        try:
+            source = Reader().source(program, given, {})
+            wanted = [n for n, each in enumerate(source.inputs) if each.path.is_argument and each.path.root < 3]
+            build(source, wanted, "numba", False)
+        except NotSupported:
+            continue
+        taken += 1
     assert taken > 0.7 * BATCH
 
 

@@ -62,27 +62,12 @@ def _lead_to_other_leaves(roots: Sequence[Any], targets: set[Node]) -> bool:
             if node not in targets:
                 return True
             continue
-        if kind is ScalarOfTwo:
-            edge = node.edge0
+        slots = (node.edge0, node.edge1) if kind is ScalarOfTwo else (node.node,) if kind is Edge else node.edges
+        for edge in slots:
             if type(edge) is ElementBackward:
                 edge = edge.edge
             elif type(edge) is tuple:
                 edge = edge[0]
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                stack.append(edge)
-            edge = node.edge1
-            if type(edge) is ElementBackward:
-                edge = edge.edge
-            elif type(edge) is tuple:
-                edge = edge[0]
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                stack.append(edge)
-            continue
-        for edge in (node.node,) if kind is Edge else node.edges:
-            if type(edge) is ElementBackward:
-                edge = edge.edge
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 stack.append(edge)

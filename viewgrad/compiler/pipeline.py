@@ -1,16 +1,13 @@
 """The pipeline of the compiler: from a trace to a program that runs.
 
 A trace is lowered to a loop IR, optimized, differentiated, and optimized again. Then its memory is planned, and its
-source is generated. Each pass takes a program and returns it, rewritten. Within `verified_passes()`, or if the
-environment variable VIEWGRAD_VERIFY_IR is set, the IR is verified after each of them.
+source is generated. Each pass takes a program and returns it, rewritten. Under the debug
+flag of `verification.py`, the IR is verified after each of them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ..errors import NotCompiledError
@@ -32,6 +29,7 @@ from .passes.loop_carried import promote_loop_carried
 from .passes.zero_propagation import propagate_zeros
 from .runtime import Boundary, CompiledProgram
 from .trace_stream import Stream
+from .verification import verifies_passes
 from .verify_ir import InvalidProgramError, verify_program
 
 Pass = Callable[[Program], Program]
@@ -50,21 +48,9 @@ OF_GRADIENT: Final[tuple[Pass, ...]] = (
 )
 AFTER_DIFFERENTIATION: Final[tuple[Pass, ...]] = (propagate_copies, eliminate_dead_code, promote_to_scalars)
 
-_verifies: Final[ContextVar[bool]] = ContextVar("verifies", default=bool(os.environ.get("VIEWGRAD_VERIFY_IR")))
-
 
 class CompilerDefectError(NotCompiledError):
     """The compiler failed in an unforeseen way."""
-
-
-@contextlib.contextmanager
-def verified_passes() -> Iterator[None]:
-    """Verify the loop IR after each pass in a block."""
-    token = _verifies.set(True)
-    try:
-        yield
-    finally:
-        _verifies.reset(token)
 
 
 def compile_graph(
@@ -147,7 +133,7 @@ def _differentiate(program: Program, wanted: Sequence[Buffer]) -> Adjoint:
 
 def _run_passes(program: Program, passes: Sequence[Pass]) -> Program:
     """Run some passes, and verify the program before them and after each, if requested."""
-    verifies = _verifies.get()
+    verifies = verifies_passes()
     if verifies:
         verify_program(program, "the program before the passes")
     for each in passes:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from ..verification import verifies_passes
 from .adjoint import adjoint
 from .aliases import base_of, roots_of, written_inputs
 from .bounds import check_bounds
@@ -131,15 +132,17 @@ def build(
     def optimized(block: Block, is_checked: bool) -> Block:
         if executor not in KEEPING or wraps:  # with wrapped indices, x[i - 1] may be x[i] if there is one element
             return block
-        return promote_to_scalars(block, kinds, roots, fresh, cells, is_checked)
+        return verified(promote_to_scalars(block, kinds, roots, fresh, cells, is_checked))
 
-    body = propagate_copies(source.body, kinds, [*names, *results])
+    def verified(block: Block, is_last: bool = False) -> Block:
+        return verify_program(block, kinds, names) if is_last or verifies_passes() else block
+
+    body = verified(propagate_copies(source.body, kinds, [*names, *results]))
     if executor == "numba" and lowers:
-        body = verify_program(scalarize(body, kinds, names, fresh), kinds, names)
-    body = fuse_sums(body, results)
+        body = verified(scalarize(body, kinds, names, fresh))
+    body = verified(fuse_sums(body, results))
     definitions = Definitions(body, names)
-    body = body if wraps else check_bounds(body, definitions)
-    verify_program(body, kinds, names)
+    body = verified(body if wraps else check_bounds(body, definitions), is_last=True)
     roots, cells = roots_of(body), set[str]()
     writer = Writer(kinds, source.file, executor == "numba", wraps, limit < math.inf, roots, cells)
     bounded: Any = None
@@ -151,7 +154,7 @@ def build(
             is_segmented, "plus" if executor == "numba" else "add", preaccumulates=executor == "numba",
         )
         differentiated = [names[n] for n in wanted if names[n] in reverse.active]
-        forward, backward = optimized(reverse.forward, False), optimized(reverse.backward, True)
+        forward, backward = optimized(verified(reverse.forward), False), optimized(verified(reverse.backward), True)
         written = writer.program(
             names, forward, results, backward, reverse.active, reverse.numbers, differentiated, mutated_names
         )

@@ -108,11 +108,6 @@ class Distribution(NamedDistribution):
         return valid if loc is STANDARD_LOC else valid & ~np.isnan(plain_values(loc))
 
     def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
-        if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
-            return as_tensors(getattr(self.scipy, method)(x, *args, **kwargs))
-        if not carries_history((x, args, kwargs)):
-            return self._plain(method, x, *args, **kwargs)
-
         def evaluate(x: Any, *args: Any, **kwargs: Any) -> Any:
             valid, shapes, loc, scale = self._valid(args, kwargs)
             x = double_copy(x)
@@ -120,7 +115,15 @@ class Distribution(NamedDistribution):
             z = z if scale is STANDARD_SCALE else z / scale
             return _where_valid(valid & ~np.isnan(plain_values(x)), formula(z, shapes, scale))
 
-        return composed(f"{self.name}.{method}", evaluate, (x, *args), kwargs)
+        return self._dispatched(method, evaluate, (x, *args), kwargs)
+
+    def _dispatched(self, method: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Call a function of tensors with a history, and SciPy's method for others."""
+        if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
+            return as_tensors(getattr(self.scipy, method)(*args, **kwargs))
+        if not carries_history((args, kwargs)):
+            return self._plain(method, *args, **kwargs)
+        return composed(f"{self.name}.{method}", function, args, kwargs)
 
     def _plain(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Return SciPy's result for tensors without history."""
@@ -235,10 +238,6 @@ class Distribution(NamedDistribution):
         return self._quantile("isf", q, args, kwargs)
 
     def _quantile(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
-        if not holds_tensor((q, args)) and not holds_tensor(tuple(kwargs.values())):
-            return as_tensors(getattr(self.scipy, method)(q, *args, **kwargs))
-        if not carries_history((q, args, kwargs)):
-            return self._plain(method, q, *args, **kwargs)
         formula: Formula = self._formulas.get("ppf") or self._solved
 
         def find(q: Any, *args: Any, **kwargs: Any) -> Any:
@@ -252,7 +251,7 @@ class Distribution(NamedDistribution):
                 z = _where_any(plain_values(q) == 0, low, _where_any(plain_values(q) == 1, high, z))
             return _where_valid(valid, loc + scale * z)
 
-        return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
+        return self._dispatched(method, find, (q, *args), kwargs)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
         """Return SciPy's quantile, with derivatives up to the seventh order by Newton steps."""

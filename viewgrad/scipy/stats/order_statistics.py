@@ -21,12 +21,17 @@ def _between(a: Any, low: int, high: int, axis: Any) -> Any:
     return np.take_along_axis(a, chosen, axis)
 
 
+def _cut(a: Any, proportion: float, axis: Any) -> tuple[Any, int, int, int]:
+    """Return a sample, its axis, the number of its values, and how many of them a proportion is."""
+    a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
+    count = a.shape[axis]
+    return a, axis, count, int(proportion * count)
+
+
 @made
 def trimboth(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
     """Return a sample without a proportion of its smallest and of its largest values."""
-    a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
-    count = a.shape[axis]
-    cut = int(proportiontocut * count)
+    a, axis, count, cut = _cut(a, proportiontocut, axis)
     if 2 * cut >= count:
         raise ValueError("Proportion too big.")
     return _between(a, cut, count - cut, axis)
@@ -35,9 +40,7 @@ def trimboth(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
 @made
 def trim1(a: Any, proportiontocut: float, tail: str = "right", axis: Any = 0) -> Any:
     """Return a sample without a proportion of its largest or of its smallest values."""
-    a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
-    count = a.shape[axis]
-    cut = int(proportiontocut * count)
+    a, axis, count, cut = _cut(a, proportiontocut, axis)
     if tail.lower() == "right":
         return _between(a, 0, count - cut, axis)
     return _between(a, cut, count, axis)
