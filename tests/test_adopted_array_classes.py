@@ -158,7 +158,7 @@ def kept_from_buffer(y):
 @pytest.mark.parametrize(
     "keeps", [kept_by_class, kept_by_view, kept_by_view_of_view, kept_by_masked_array, kept_from_buffer]
 )
-def test_writes_of_histories_to_memory_that_others_look_at(keeps):
+def test_writes_to_memory_shared_with_a_plain_array_raise(keeps):
     """Whoever reads the other array would find the value without its history."""
 
     def f(x):

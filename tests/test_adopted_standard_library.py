@@ -92,14 +92,14 @@ def test_complex_functions(name):
         lambda v: statistics.fmean(v, weights=[1.0]),
     ],
 )
-def test_errors_are_pythons(f):
+def test_errors_match_python(f):
     with pytest.raises(ValueError) as plain:
         f(DATA)
     with pytest.raises(type(plain.value)):
         vg.grad(f)(DATA)
 
 
-def test_plain_data_go_to_the_original_functions():
+def test_plain_data_is_passed_to_the_original_functions():
     def f(x):
         return statistics.mean([1, 2, 4]) * x + statistics.mode("aab").count("a") * x + len(statistics.__doc__) * 0
 

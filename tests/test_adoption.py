@@ -279,7 +279,7 @@ MADE_OUTSIDE = {
 
 
 @pytest.mark.parametrize("name", MADE_OUTSIDE)
-def test_objects_of_libraries_that_were_made_outside(name):
+def test_library_objects_created_outside(name):
     check(MADE_OUTSIDE[name], 1.2)
 
 
@@ -346,7 +346,7 @@ class Holder:
         for number, name in enumerate(CHANGING) for n, place in enumerate(["cell", "list", "attribute", "default"])
     ],
 )  # fmt: skip
-def test_changes_of_objects_of_libraries_are_taken_over(name, place, transform):
+def test_changes_to_library_objects_are_visible(name, place, transform):
     make, call, change = CHANGING[name]
     held = make()
     kept, holder = [held], Holder(held)
@@ -816,7 +816,7 @@ def test_attributes_of_the_users_own_modules(project):
     assert project.helpers.rate == 5.0
 
 
-def test_nothing_of_the_user_changes(project):
+def test_adopting_leaves_the_users_objects_unchanged(project):
     before = {module: dict(vars(module)) for module in (project, project.helpers, np, math, scipy.special)}
     names = set(sys.modules)
     vg.grad(project.run)(1.5)
@@ -829,7 +829,7 @@ def test_nothing_of_the_user_changes(project):
 # -- what programs see -------------------------------------------------------------------------------------------------
 
 
-def test_kinds_of_values():
+def test_types_in_adopted_code():
     def kinds(x, a):
         assert type(x) is float and isinstance(x, float) and type(x) in (int, float)
         assert float is float and int is int and isinstance(2.0, float) and not isinstance(2, float)
@@ -1025,7 +1025,7 @@ def test_transforms_of_a_plain_program_give_plain_results():
     assert type(vg.grad(forecast_error)(vg.Tensor(0.3), sales)) is vg.Tensor
 
 
-def test_adopt_false_leaves_the_function():
+def test_adopt_false_runs_the_original_function():
     with pytest.raises((ValueError, vg.errors.AutogradError, Warning)), warnings.catch_warnings():
         warnings.simplefilter("error")
         vg.grad(forecast_error, adopt=False)(0.3, np.array([1.0, 2.0, 4.0]))
@@ -1200,7 +1200,7 @@ def kinds_of(x):
     ]  # fmt: skip
 
 
-def test_scalars_are_no_containers():
+def test_scalars_are_not_containers():
     for x in (np.float64(1.5), np.ones(2), np.ones((2, 2))):
         found = []
 
@@ -1282,7 +1282,7 @@ def test_annotations_are_not_evaluated():
     assert check_operator(names["line"], np.ones(2), 3.0, 1.0, only="gradients")
 
 
-def test_methods_of_counterparts_that_were_taken_before():
+def test_bound_methods_of_scipy_objects_keep_gradients():
     cdf, logpdf = scipy.stats.norm.cdf, scipy.stats.gamma.logpdf
     frozen = scipy.stats.norm(0.3, 2.0)
 
@@ -1320,7 +1320,7 @@ def test_attributes_of_adopted_modules_are_found_without_a_method_of_python():
 
 
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
-def test_captured_arrays_have_the_shape_and_the_write_protection_of_now():
+def test_captured_arrays_have_their_current_shape_and_writeable_flag():
     table = np.arange(4.0)
 
     def width(x):

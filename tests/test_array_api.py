@@ -118,7 +118,7 @@ FFT = {
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
-def test_elementwise_functions_are_there(name):
+def test_elementwise_functions_exist(name):
     assert callable(getattr(vg, name))
 
 

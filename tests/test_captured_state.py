@@ -38,7 +38,7 @@ def check(kind, way="directly", warm=4, adopt=False, specialize=True, executor="
 
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_change_of_captured_state_is_noticed(kind, specialize):
+def test_changes_of_captured_state_are_detected(kind, specialize):
     _, before, found = check(kind, specialize=specialize)
     assert before != found  # otherwise nothing was tried
 
@@ -47,7 +47,7 @@ def test_a_change_of_captured_state_is_noticed(kind, specialize):
     "specialize", [pytest.param(True, marks=pytest.mark.slow, id="traces"), pytest.param(False, id="source")]
 )
 @pytest.mark.parametrize("kind", OVERLOOKED)
-def test_a_change_of_state_that_is_out_of_sight_is_noticed(kind, specialize):
+def test_changes_of_indirectly_captured_state_are_detected(kind, specialize):
     _, before, found = check(kind, specialize=specialize)
     assert before != found
 
@@ -55,7 +55,7 @@ def test_a_change_of_state_that_is_out_of_sight_is_noticed(kind, specialize):
 @pytest.mark.slow
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
 @pytest.mark.parametrize("kind", OTHERS)
-def test_a_change_of_objects_is_noticed(kind, specialize):
+def test_changes_of_captured_objects_are_detected(kind, specialize):
     _, before, found = check(kind, specialize=specialize)
     assert before != found
 
@@ -118,18 +118,18 @@ def test_functions_see_names_added_to_builtins_after_their_module_was_adopted():
 
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
 @pytest.mark.parametrize("kind", dict.fromkeys(QUICK))
-def test_a_change_is_noticed_by_adopted_functions(kind, specialize):
+def test_adopted_functions_detect_changes(kind, specialize):
     check(kind, adopt=True, specialize=specialize)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
 @pytest.mark.parametrize("kind", [kind for kind in ADOPTED if kind not in QUICK])
-def test_more_changes_are_noticed_by_adopted_functions(kind, specialize):
+def test_adopted_functions_detect_more_changes(kind, specialize):
     check(kind, adopt=True, specialize=specialize)
 
 
-def test_there_are_eighty_kinds():
+def test_at_least_eighty_kinds_of_state_are_tested():
     assert len(KINDS) >= 80
 
 

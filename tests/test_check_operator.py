@@ -112,7 +112,7 @@ def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
 
 
 @pytest.mark.parametrize("entry", NOTED.values(), ids=NOTED)
-def test_gradients_that_are_hardly_meant_are_noted(entry):
+def test_wrong_gradients_outside_the_intended_use_are_noted(entry):
     assert any(entry.properties[0] in notice for notice in check(entry).notices)
 
 
@@ -318,7 +318,7 @@ def test_a_check_of_a_simple_operator_is_short():
         assert sum(check_operator(operator, A).examples.values()) < most
 
 
-def test_arrays_that_an_operator_takes_as_options_stay_options():
+def test_array_options_are_not_differentiated():
     report = check_operator(vg.nanquantile, np.array([1.0, 0.3, 2.2, 0.7]), np.array([0.2, 0.6]), only="gradients")
     assert report.examples["gradients"] == 1
 
@@ -388,7 +388,7 @@ def test_drawn_points_without_derivative_may_be_refused():
         check_operator(direction, np.array([1.0, 1.0]), only="gradients")
 
 
-def test_stairs_of_any_height_are_no_single_precision():
+def test_step_functions_are_not_taken_for_single_precision():
     """And what is computed in single precision, with a gradient that is zero, is still found."""
     cases = ([3e5, 1.0], 0.9), ([4e6], 0.9), ([1e8], 0.9), ([1e5, 2.0], 1e-4), ([-0.84, -1.852], 9.4e-4), ([1e9], 90.0)
     for x, y in (*cases, ([6.7811543257683e13], 1.0), ([-9700410733.472406], -2.586191209180964)):
@@ -411,12 +411,12 @@ def test_precision_dependent_results_are_accepted_if_the_reference_agrees():
     assert check_operator(vg.spacing, A, only="dtypes").examples["dtypes"]
 
 
-def test_hanging_calls_cost_little():
+def test_hanging_calls_stop_a_property_early():
     entry = RIGHT["RootByBisection"]
     assert check_operator(entry.make(), *entry.args, **entry.kwargs, only="dtypes").refused["dtypes"] < 8
 
 
-def test_keywords_that_the_operator_has_itself_are_its_own():
+def test_keywords_shared_with_the_check_go_to_the_operator():
     """Also an array, and a number that the check has as its default."""
 
     def scaled(x, order=3.0, only=1.0):
@@ -432,7 +432,7 @@ def test_an_unknown_property_is_an_error():
         check_operator(vg.exp, A, only="gradient")
 
 
-def test_an_inplace_form_that_does_something_else_is_found():
+def test_wrong_inplace_form_is_found():
     with pytest.raises(Failure, match="in-place form") as found:
         check_operator(vg.exp, A, inplace=lambda x: x.expm1_())
     assert found.value.property.startswith("in-place form")
@@ -443,7 +443,7 @@ def test_a_wrong_value_is_found():
         check_operator(vg.exp, A, reference=np.expm1)
 
 
-def test_the_first_order_alone():
+def test_order_1_skips_second_derivatives():
     class Half(vg.autograd.Function):
         @staticmethod
         def forward(ctx, x):

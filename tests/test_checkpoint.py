@@ -241,7 +241,7 @@ def test_compiled_functions_that_are_compiled_between_the_two_runs(absorbs, spec
         close(grad(value, x)[0], grad(expected, x, retain_graph=True)[0])
 
 
-def test_a_hook_that_comes_later():
+def test_hooks_registered_after_the_call_raise():
     x, w = leaf(3), leaf(3)
     y = vg.checkpoint(lambda x: x * w)(x)
     w.register_hook(lambda g: g * 2)

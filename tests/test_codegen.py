@@ -65,7 +65,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_the_source_of_every_kind_of_node_can_be_had(step):
+def test_every_kind_of_node_has_source(step):
     node = STEPS[step](leaf(0.1, 0.2, 0.3)).grad_fn
     source = inspect.getsource(type(node))
     assert source.startswith("class ") and "__slots__" in source
@@ -264,7 +264,7 @@ def test_real_result_written_to_complex_target_gets_real_gradient(operator, as_v
 
 
 @pytest.mark.parametrize("number", [vg.Tensor, np.array])
-def test_bounds_and_options_may_be_written_to_later(number):
+def test_tensors_used_as_bounds_may_be_written_to_later(number):
     x = vg.Tensor(np.arange(9.0).reshape(3, 3), requires_grad=True)
     start, stop, one = number(0), number(2), number(1)
     written = x.clone()
@@ -299,7 +299,7 @@ def test_bounds_and_options_may_be_written_to_later(number):
     assert gradients() == before
 
 
-def test_a_tensor_that_requires_grad_is_no_option():
+def test_tensor_that_requires_grad_is_rejected_as_option():
     x = vg.Tensor([1.0, 2.0, -4.0], requires_grad=True)
     slope = vg.Tensor(0.3, requires_grad=True)
     with pytest.raises(DifferentiabilityError, match=r"argument 'negative_slope' of operator 'leaky_relu'.*detach\(\)"):

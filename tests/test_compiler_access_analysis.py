@@ -78,7 +78,7 @@ def test_rows_represent_all_their_elements(f):
                     assert sorted(found) == sorted(zip(places, times))
 
 
-def test_windows_of_rows_have_their_length_as_grain():
+def test_granularity_of_row_windows_is_their_length():
     program = compiled_program(rows_by_columns, np.ones((5, 8)))
     executions = AccessAnalysis(program.program)
     grains = {

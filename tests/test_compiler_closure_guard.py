@@ -146,7 +146,7 @@ def set_all(number: float) -> None:
 
 
 @pytest.mark.parametrize("what", SEEING)
-def test_changed_state_is_noticed(what):
+def test_changed_state_is_detected(what):
     set_all(2.0)
     compiled = vg.compile(SEEING[what], executor="python")
     x = vg.arange(3.0).requires_grad_()
@@ -157,7 +157,7 @@ def test_changed_state_is_noticed(what):
     assert compiled(x).tolist() == SEEING[what](x).tolist() != before.tolist()
 
 
-def test_methods_and_attributes_that_come_later_are_noticed():
+def test_methods_and_attributes_added_later_are_detected():
     class Plain:
         factor = 2.0
 
@@ -220,7 +220,7 @@ zero = 0.0
 
 
 @pytest.mark.parametrize("values", [(False, True), (2, 3), ("mul", "add"), (np.multiply, np.add)], ids=str)
-def test_a_changed_variable_of_an_enclosing_function_is_noticed(values):
+def test_changed_variables_of_enclosing_functions_are_detected(values):
     chosen = values[0]
 
     def function(x):

@@ -93,7 +93,7 @@ def test_other_argument_types_take_the_general_path(compiled):
 FACTOR = 2.0
 
 
-def test_the_fast_path_notices_changes(monkeypatch):
+def test_the_fast_path_detects_changes(monkeypatch):
     def program(x, y):
         total = vg.zeros(1)
         for i in range(len(x)):

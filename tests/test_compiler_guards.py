@@ -74,7 +74,7 @@ def test_a_branch_on_a_value():
     assert "control flow depends on has changed at" in compiled.explain()
 
 
-def test_values_that_leave_the_library():
+def test_concretized_values_are_guarded():
     def f(x):
         n = int(x[0].item())
         return (x * n).sum() + float(x[1].detach()) * x[2]
@@ -119,7 +119,7 @@ def test_numbers_among_the_arguments():
     )
 
 
-def test_many_numbers_are_not_compiled_each():
+def test_ever_changing_numbers_end_compilation_with_a_warning():
     compiled = vg.compile(lambda x, rate: (x * rate).sum(), executor="python")
     with pytest.warns(NotCompiledWarning, match="as arrays"):
         agree(compiled, lambda x, rate: (x * rate).sum(), *[lambda r=r: (leaf(1.0), r) for r in range(30)])

@@ -108,7 +108,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_changed_state_is_noticed(what):
+def test_changed_state_is_detected(what):
     reads, change = CHANGES[what]
     change(1.0)
     compiled = vg.compile(reads, executor="python")

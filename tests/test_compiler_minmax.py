@@ -41,7 +41,7 @@ def outcome(f, *arrays):
 
 @pytest.mark.parametrize("program", [edit_distance, clipped])
 @pytest.mark.parametrize("executor", ["python", "numba"])
-def test_the_smallest_is_chosen_for_all_arguments(program, executor):
+def test_min_and_max_compile_to_selections(program, executor):
     if executor == "numba":
         pytest.importorskip("numba")
     compiled = vg.compile(program, executor=executor)
@@ -57,7 +57,7 @@ def test_the_smallest_is_chosen_for_all_arguments(program, executor):
     assert entry.usage.traces <= (1 if program is edit_distance else 2)
 
 
-def test_values_that_are_no_numbers():
+def test_min_and_max_of_nan_match_eager():
     compiled = vg.compile(lambda x: vg.stack([min(x[0], x[1]), max(x[1], x[0]), min(2.0, x[1])]), executor="python")
     for values in ([1.0, 2.0], [3.0, 1.0], [np.nan, 1.0], [1.0, np.nan], [np.inf, -np.inf]):
         x = vg.Tensor(values)

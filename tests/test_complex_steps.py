@@ -26,7 +26,7 @@ def test_derivatives_match_complex_steps(request, batch):
 
 
 @pytest.mark.parametrize("increasing", [False, True])
-def test_powers_of_a_vector_lie_in_memory_as_numpys(increasing):
+def test_vander_is_contiguous_as_in_numpy(increasing):
     x = vg.Tensor([2.0, 3.0], requires_grad=True)
     matrix = np.vander(x, 3, increasing=increasing)
     matrix.ravel()[0] = 7.0

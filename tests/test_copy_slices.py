@@ -306,7 +306,7 @@ def test_a_tensor_used_both_before_and_after_it_was_overwritten():
     check(function, leaf(0.5, 1.5, -1.0))
 
 
-def test_items_and_attributes_added_to():
+def test_augmented_assignment_to_items_and_attributes():
     class Holder:
         pass
 

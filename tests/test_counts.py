@@ -338,7 +338,7 @@ def test_a_write_to_memory_without_saved_windows_compares_nothing():
     assert storage_of(out).windows is None
 
 
-def test_of_single_elements_numbers_are_kept_and_nothing_is_registered():
+def test_single_elements_are_saved_as_numbers_without_registration():
     x = random_leaf(8, 8)
     table = x * 1.0
     parts = [table[i, j] * table[j, i] for i in range(8) for j in range(8)]

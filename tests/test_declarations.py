@@ -481,7 +481,7 @@ def test_sum_saves_a_shape():
     assert OPERATORS["sum"].saved("self") == ("self_shape", "axis", "keepdims")
 
 
-def test_the_inferred_list_is_visible():
+def test_saved_lists_the_values_of_a_formula():
     assert OPERATORS["mul"].saved("self") == ("other",)
     assert OPERATORS["mul"].saved("other") == ("self",)
     assert OPERATORS["add"].saved("self") == ()
@@ -507,7 +507,7 @@ def test_the_inferred_list_is_visible():
         ("grad * n / 2", "n", 2),
     ],
 )
-def test_metadata_instead_of_arrays(formula, slot, value):
+def test_formulas_of_shapes_save_no_arrays(formula, slot, value):
     op = define_op(
         "copied(self, n=2)", forward=lambda x, n=2: x.copy(), derivatives={"self": formula}, forward_derivative="self_t"
     )

@@ -167,7 +167,7 @@ def test_singular_values_of_zero_have_gradient_zero():
 
 
 @pytest.mark.parametrize("function", [vg.svd, vg.pinv, lambda x: np.linalg.lstsq(x, x, None)])
-def test_matrices_that_hold_no_numbers_have_no_singular_values(function):
+def test_singular_values_of_matrices_with_nan_raise(function):
     with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
         function(vg.Tensor([[1.0, math.nan], [2.0, 3.0]]))
 
@@ -198,7 +198,7 @@ def test_infinite_matrix_does_not_affect_others_in_the_stack(function, dtype):
 @pytest.mark.parametrize(
     "function", [lambda a: np.linalg.pinv(a, 0.3), lambda a: np.linalg.lstsq(a[0], np.arange(4.0), 0.3)[0]]
 )
-def test_singular_values_that_are_left_out_have_a_part_in_the_gradient(function, dtype):
+def test_truncated_singular_values_contribute_to_the_gradient(function, dtype):
     rng = np.random.default_rng(0)
     u, v = np.linalg.qr(rng.normal(size=(4, 3)))[0], np.linalg.qr(rng.normal(size=(3, 3)))[0]
     a = np.stack([u @ np.diag([3, 2, 0.1]) @ v, u @ np.diag([3, 2, 1]) @ v]).astype(dtype)
@@ -214,7 +214,7 @@ def test_singular_values_that_are_left_out_have_a_part_in_the_gradient(function,
     assert float(tangent) == pytest.approx(expected, rel=1e-7)
 
 
-def test_solutions_whose_bound_leaves_nothing_out_have_a_gradient():
+def test_lstsq_with_rcond_outside_0_and_1_has_a_gradient():
     """LAPACK takes a bound of its own where that which is given is not between 0 and 1."""
     matrix, side = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([1.0, 2.0])
     for bound in (1.0, 0.0, 3.0):
@@ -269,7 +269,7 @@ def test_interpolation_at_infinity_and_at_repeated_knots():
             result.sum().backward()
 
 
-def test_calls_whose_operands_do_not_fit_are_refused():
+def test_operands_of_mismatched_shapes_raise():
     """Broadcasting would make values of them, and gradients of something else."""
     ones = vg.ones
     for call, args in (
@@ -299,7 +299,7 @@ def test_repeated_value_gets_the_sum_of_gradients():
     assert grad((spread * np.array([1.0, 10.0, 100.0])).sum(), x)[0].tolist() == [21]
 
 
-def test_a_hypergeometric_function_that_is_constant_has_gradient_zero():
+def test_constant_hypergeometric_function_has_zero_gradient():
     special = pytest.importorskip("scipy.special")
     x = leaf([0.5, 1e5])
     assert grad(special.hyp2f1(0.0, 1.5, 2.0, x).sum(), x)[0].tolist() == [0, 0]

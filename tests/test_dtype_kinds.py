@@ -23,7 +23,7 @@ def test_missing_conjugate_is_detected_at_the_first_complex_argument():
 
 
 @pytest.mark.parametrize("claimed", [{}, {"dtype_kinds": "fc"}], ids=str)
-def test_a_formula_that_conjugates_is_taken(claimed):
+def test_conjugating_formula_is_accepted(claimed):
     op = cube("grad * 3 * conj(self)**2", **claimed)
     z = vg.Tensor([1 + 2j, 0.5 - 1j], requires_grad=True)
     np.testing.assert_allclose(grad(op(z).real.sum(), z)[0].numpy(), 3 * np.conj(z.detach().numpy()) ** 2)
@@ -37,7 +37,7 @@ def test_wrong_dtype_kinds_are_rejected_at_definition():
     cube("grad * 3 * self**2", dtype_kinds="f")
 
 
-def test_only_the_argument_that_is_for_reals_is_refused():
+def test_complex_values_are_refused_for_real_arguments_only():
     op = define_op(
         "scaled_by_log(self, factor)",
         forward=lambda x, factor: x * np.log(np.abs(factor)),

@@ -295,7 +295,7 @@ def test_compiled_functions_notice_escaping_values(name, n):
             np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
-def test_texts_that_are_printed_or_raised_are_traced(capsys):
+def test_printed_and_raised_text_can_be_traced(capsys):
     def f(x):
         print(x, f"{x.sum():.2f}", str(x.sum()))
         if x.ndim != 1:

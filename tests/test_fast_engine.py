@@ -384,7 +384,7 @@ def vector_programs():
 @pytest.mark.parametrize("recorded", [False, True], ids=["first order", "recorded"])
 @pytest.mark.parametrize("feed", FED)
 @pytest.mark.parametrize("program", vector_programs())
-def test_a_gradient_fed_in_is_never_written_to(program, feed, recorded):
+def test_supplied_gradient_is_never_written_to(program, feed, recorded):
     x, y = leaves()
     fed = feed([2.0, 3.0, 5.0, 7.0])
     base = fed if fed._base is None else fed._base
@@ -400,7 +400,7 @@ def test_a_gradient_fed_in_is_never_written_to(program, feed, recorded):
 
 @pytest.mark.parametrize("feed", FED)
 @pytest.mark.parametrize("program", vector_programs())
-def test_a_gradient_that_comes_out_is_not_the_memory_that_was_fed_in(program, feed):
+def test_returned_gradient_shares_no_memory_with_the_supplied_one(program, feed):
     x, y = leaves()
     fed = feed([2.0, 3.0, 5.0, 7.0])
     out = program(x, y)
@@ -411,7 +411,7 @@ def test_a_gradient_that_comes_out_is_not_the_memory_that_was_fed_in(program, fe
             assert not np.shares_memory(grad.numpy(), fed.numpy())
 
 
-def test_a_leafs_own_gradient_can_be_fed_in():
+def test_a_leafs_own_grad_can_be_supplied():
     x, _ = leaves()
     (x * 2).sum().backward()
     kept = x.grad.numpy().copy()
@@ -423,7 +423,7 @@ def test_a_leafs_own_gradient_can_be_fed_in():
     assert np.array_equal(x.grad.numpy(), [2.0, 4.0, 4.0, 4.0])
 
 
-def test_a_value_of_the_graph_can_be_fed_in():
+def test_a_graph_value_can_be_supplied_as_gradient():
     x, y = leaves()
     a = x * y
     b = a.clone()
@@ -462,7 +462,7 @@ def backward_of_ones(x):
         "window of a window", "iterator",
     ],
 )  # fmt: skip
-def test_a_leafs_gradient_that_somebody_holds_is_not_accumulated_into(alias):
+def test_held_leaf_gradient_is_not_accumulated_into(alias):
     x, _ = leaves()
     backward_of_ones(x)
     held = alias(x.grad)
@@ -485,7 +485,7 @@ def test_a_gradient_read_and_kept_is_a_snapshot_each_time():
 
 
 @pytest.mark.parametrize("part", [lambda grad: grad, lambda grad: grad[:], lambda grad: grad.reshape(2, 2).reshape(4)])
-def test_a_leafs_gradient_that_a_graph_has_saved_is_not_accumulated_into(part):
+def test_saved_leaf_gradient_is_not_accumulated_into(part):
     x, w = leaves()
     backward_of_ones(x)
     product = w * part(x.grad)

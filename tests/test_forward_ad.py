@@ -129,7 +129,7 @@ def test_an_exception_leaves_the_level():
         make_dual(vg.ones(1), vg.ones(1))
 
 
-def test_the_tangent_put_in_is_never_written_to():
+def test_supplied_tangent_is_never_written_to():
     t = vg.ones(2)
     with dual_level():
         x, y = make_dual(vg.ones(2), t), make_dual(vg.ones(2), t)
@@ -605,7 +605,7 @@ def overwritten(x):
         lambda x: [y := vg.zeros(3, 4), y[1:].copy_(x[:2] ** 3), y.mul_(x), vg.sqrt(1 + y * y).sum()][-1],
     ],
 )
-def test_second_order_in_four_ways(program):
+def test_four_ways_to_second_order_agree(program):
     first, second, third, twice = hessian_products(program, A, V)
     np.testing.assert_allclose(first, third, rtol=1e-9)
     np.testing.assert_allclose(second, third, rtol=1e-9)

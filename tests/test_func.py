@@ -140,7 +140,7 @@ def test_trees_are_rebuilt_unchanged():
     assert list(again) == list(tree)
 
 
-def test_a_class_that_holds_no_leaf_is_left_alone():
+def test_objects_without_leaves_are_not_rebuilt():
     @attrs.define
     class Counted:
         value: int
@@ -222,7 +222,7 @@ def test_numbers_and_arrays_give_numbers_and_arrays():
     assert type(func.grad(lambda x: x**3)(vg.Tensor(2.0))) is vg.Tensor
 
 
-def test_numbers_are_given_as_scalars_which_are_not_written_to():
+def test_numbers_are_passed_as_scalars_that_cannot_be_written_to():
     def f(x):
         before = x
         x += 1.0
@@ -541,7 +541,7 @@ def test_jacobians_by_rows_and_by_columns(program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_second_derivatives_by_every_way(program):
+def test_second_derivatives_agree_between_transforms(program):
     f = scalar_of(program)
     x, v = tensor(5), tensor(5)
     hessian = func.hessian(f)(x)
@@ -598,7 +598,7 @@ def test_aux_of_the_other_transforms():
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
-def test_every_way_agrees_on_drawn_programs(program):
+def test_all_transforms_agree_on_drawn_programs(program):
     # Unlike reverse mode, forward mode differentiates what is done under no_grad, views included, and
     # it refuses detach_() of a tensor with a tangent.
     without = (program_ops.Detach, program_ops.DetachInPlace, program_ops.NoGrad, program_ops.UnrecordedView)
@@ -695,7 +695,7 @@ def test_tangents_of_trees():
         func.jvp(lambda x: x, (a,), (u * 1j,))
 
 
-def test_a_tangent_that_comes_out_is_not_the_one_put_in():
+def test_returned_tangent_is_not_the_argument():
     u = tensor(3)
     _, tangent = func.jvp(lambda x: x, (tensor(3),), (u,))
     tangent *= 0

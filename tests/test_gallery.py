@@ -39,7 +39,7 @@ NEEDED = {"jax_sources": "jax", "pymc_local_level": "pymc", "solar_cell": "pvlib
 
 
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - {"co2_forecast"}))  # the fit has a test file of its own
-def test_program(name, tmp_path, monkeypatch):
+def test_example_runs(name, tmp_path, monkeypatch):
     if name in NEEDED:
         pytest.importorskip(NEEDED[name])
     program = importlib.import_module(name)

@@ -128,7 +128,7 @@ def test_packed_values_are_preserved():
     assert numbers(kept[0]) == [1.0, 2.0]
 
 
-def test_the_inner_pair_counts():
+def test_innermost_saved_tensors_hooks_apply():
     calls = []
 
     def pair(name):
@@ -143,7 +143,7 @@ def test_the_inner_pair_counts():
     assert calls == ["inner", "outer"]
 
 
-def test_hooks_that_use_operators_themselves():
+def test_saved_tensors_hooks_may_use_operators():
     x = leaf(0.5, 1.0)
     with saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
         y = x.exp()
@@ -298,7 +298,7 @@ def test_preserved_copies_are_bounded():
     assert len(preserved(y)) == 1000
 
 
-def test_forbid_mutation_hears_of_single_elements_saved_inside():
+def test_forbid_mutation_detects_writes_to_saved_elements():
     x = leaf(1.0, 2.0, 3.0)
     y = x * 1
     before = y[1, ...] * y[1, ...]
@@ -630,7 +630,7 @@ def test_explain_views_taken_between_writes():
     assert "from the current base history" in explain((vg.ones(3, requires_grad=True) * 2)[1:])
 
 
-def test_explain_the_rest():
+def test_explain_leaves_and_unrecorded_writes():
     assert explain(vg.ones(2)) == "This is a tensor of float64 (2,).\nIt has no history."
     assert explain(leaf(1.0)).endswith("It is a leaf that requires grad.")
     t = vg.zeros(2)

@@ -453,7 +453,7 @@ def test_the_order_of_all_hooks():
     ]
 
 
-def test_prehooks_do_not_run_for_a_node_that_need_not():
+def test_prehooks_do_not_run_for_unneeded_nodes():
     x = leaf(2.0)
     y = x * 3
     y.grad_fn.register_prehook(lambda grads: pytest.fail("the node of a captured input is not run"))
@@ -626,7 +626,7 @@ def test_a_pass_over_the_same_graph_inside_a_hook():
     assert numbers(x.grad) == [32.0]
 
 
-def test_hooks_change_nothing_by_observing():
+def test_observing_hooks_change_nothing():
     def program(x, watch):
         base = x * 2
         view = base[1:]

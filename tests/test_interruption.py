@@ -230,7 +230,7 @@ def test_tangents(name):
 
 
 @pytest.mark.parametrize("name", ["mul_ by the leaf", "on a view", "a slice", "mask", "copy_ into a view"])
-def test_writes_that_are_not_made(name):
+def test_functionalized_writes(name):
     act = WRITES[name]
     before, after = references(act)
 
@@ -444,7 +444,7 @@ def test_a_refused_write_leaves_all_as_it_was():
     "switch",
     [vg.no_grad, vg.enable_grad, vg.inference_mode, forward_ad.dual_level, vg.view_replay],
 )
-def test_blocks(switch):
+def test_interrupted_context_managers_restore_modes(switch):
     """A block that is interrupted on entering, in it or on leaving leaves no mode behind.
 
     But where a signal strikes at the very start of `__exit__`: there Python gives no context manager a chance.
@@ -503,7 +503,7 @@ if importlib.util.find_spec("scipy"):
 
 
 @pytest.mark.parametrize("act", BLOCKS.values(), ids=BLOCKS)
-def test_blocks_of_our_own(act):
+def test_interrupted_library_calls_restore_modes(act):
     """What the library does in a mode of its own leaves none behind, not even from the very start of `__exit__`."""
     leaf = vg.Tensor([0.5, 1.5, 2.0], requires_grad=True)
     counting = AtExit(None, bytecodes=False)
@@ -517,7 +517,7 @@ def test_blocks_of_our_own(act):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
-def test_a_real_signal_in_the_midst_of_writes():
+def test_a_real_signal_during_writes():
     """A timer raises KeyboardInterrupt at times that no one chose."""
 
     def interrupt(number, frame):

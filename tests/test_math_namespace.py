@@ -10,7 +10,7 @@ import viewgrad.math as math
 from viewgrad.autograd import gradcheck
 
 
-def test_every_name_is_there():
+def test_every_name_exists():
     assert [name for name in dir(python) if not name.startswith("_") and not hasattr(math, name)] == []
 
 
@@ -42,7 +42,7 @@ def test_other_functions_of_math_have_gradients():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_errors_are_pythons():
+def test_errors_match_python():
     for function, value in ((math.sqrt, -1.0), (math.log, 0.0), (math.acos, 2.0)):
         with pytest.raises(ValueError):
             function(vg.Tensor(value))

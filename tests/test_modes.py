@@ -56,7 +56,7 @@ def test_no_grad_in_all_its_forms():
     assert vg.is_grad_enabled()
 
 
-def test_one_switch_entered_again_and_again():
+def test_one_context_manager_can_be_nested():
     switch = vg.no_grad()
     with switch:
         with vg.enable_grad(), switch:
@@ -65,7 +65,7 @@ def test_one_switch_entered_again_and_again():
     assert vg.is_grad_enabled()
 
 
-def test_one_switch_shared_by_threads_and_tasks():
+def test_one_context_manager_can_be_shared_by_threads_and_tasks():
     switch = vg.no_grad()
     inside, go_on = threading.Event(), threading.Event()
 

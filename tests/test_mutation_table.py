@@ -21,6 +21,6 @@ def test_a_mutation_applies(mutation):
     assert all((mutations.ROOT / test).exists() for test in mutations.test_files(mutation))
 
 
-def test_names_are_distinct_and_many():
+def test_mutations_have_distinct_names():
     names = Counter(mutation.name for mutation in mutations.MUTATIONS)
     assert max(names.values()) == 1 and len(names) >= 60

@@ -8,7 +8,7 @@ from viewgrad import torch_names
 from viewgrad.hints import MODULE_HINTS, TENSOR_HINTS
 
 
-def test_names_of_numpy_have_numpys_meaning():
+def test_numpy_names_have_numpys_meaning():
     x = np.arange(6.0)
     for ours, theirs in zip(vg.split(vg.Tensor(x), 3), np.split(x, 3), strict=True):
         assert np.array_equal(ours.numpy(), theirs)

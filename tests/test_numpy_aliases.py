@@ -63,7 +63,7 @@ def test_atleast_1d_of_several():
     assert first.shape == second.shape == (1,)
 
 
-def test_calls_that_numpy_refuses_are_refused():
+def test_calls_that_numpy_rejects_raise():
     x = leaf(MATRIX)
     with pytest.raises(ValueError, match="equal division"):
         np.split(x, 2, axis=1)

@@ -141,7 +141,7 @@ def outcome(case, namespace):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_edge_cases_are_those_of_numpy(name):
+def test_edge_cases_match_numpy(name):
     ours, theirs = outcome(CASES[name], vnp), outcome(CASES[name], np)
     if isinstance(theirs, type):
         assert isinstance(ours, type) and issubclass(ours, theirs), ours

@@ -74,7 +74,7 @@ def test_functions_with_a_history_match_numpy(name):
     "subscripts, shapes",
     [("ij,i", [(0, 1), (1,)]), ("i...,...k->ki...", [(1, 2, 1), (2, 0, 1)]), ("ij,ji", [(0, 1), (1, 1)])],
 )
-def test_einsum_stretches_lengths_of_one_to_none(subscripts, shapes):
+def test_einsum_broadcasts_length_one_to_length_zero(subscripts, shapes):
     operands = [vg.ones(shape, requires_grad=True) for shape in shapes]
     gradients = grad(vnp.einsum(subscripts, *operands).sum(), operands)
     assert [each.shape for each in gradients] == shapes

@@ -36,7 +36,7 @@ def test_a_shape_can_be_assigned_after_writes():
     assert grad(table.sum(), x)[0].item() == 1.0
 
 
-def test_resize_fills_up_with_zeros():
+def test_resize_pads_with_zeros():
     x = leaf(1.0, 2.0, 3.0)
     y = x * 2
     y.resize(5)
@@ -179,7 +179,7 @@ HANDS_OUT = {
 REFUSED = {"ctypes", "dump", "setfield", "tofile"}  # memory for others, and files
 
 
-def test_every_name_of_an_array_is_here():
+def test_every_array_attribute_exists():
     dropped = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 has these, and refuses them
     names = {name for name in dir(numpy.ndarray) if not name.startswith("_")} - dropped
     known = COMPUTES.keys() | TELLS.keys() | HANDS_OUT.keys() | REFUSED | {"flags", "data", "setflags", "tobytes"}
@@ -268,7 +268,7 @@ def test_nditer_over_objects_is_numpys():
 # -- by places, and by names -------------------------------------------------------------------------------------------
 
 
-def test_functions_take_numpys_places_of_arguments():
+def test_functions_take_arguments_in_numpys_positions():
     x = leaf(*VALUES)
     assert np.arange(0, 3, 1, float).dtype == float
     for function in (
@@ -313,7 +313,7 @@ def test_views_of_the_bits_of_numbers_are_read_only():
     assert (bits >> 1).view(np.float64).dtype == np.float64 and x.tolist() == [1, 2]
 
 
-def test_flags_are_without_influence():
+def test_setting_flags_has_no_effect():
     view = (leaf(*VALUES) * 1.0)[1:]
     view.setflags(write=False)
     view[...] = 2.0
@@ -335,7 +335,7 @@ UNSORTED = [
 
 @pytest.mark.parametrize("array", UNSORTED, ids=lambda array: f"{array.dtype}{array.shape}")
 @pytest.mark.parametrize("axis", [0, -1, None])
-def test_descending_sorts_are_numpys(array, axis):
+def test_descending_sorts_match_numpy(array, axis):
     """On any version of NumPy; the option came with NumPy 2.5, which sorts NaN to the end in either order."""
     x = vg.Tensor(array, requires_grad=array.dtype.kind in "fc")
     flat, along = (array, axis) if axis is not None else (array.reshape(-1), -1)
@@ -363,6 +363,6 @@ def test_descending_sorts_are_numpys(array, axis):
         assert numpy.sort(x, axis, descending=True)._array.strides == numpy.sort(array, axis, descending=True).strides
 
 
-def test_cross_products_along_no_axis_are_along_the_last():
+def test_cross_product_with_axis_none_uses_the_last_axis():
     a, b = numpy.random.default_rng(0).normal(size=(2, 4, 3))
     assert numpy.array_equal(np.linalg.cross(vg.Tensor(a), b, axis=None).numpy(), numpy.linalg.cross(a, b))

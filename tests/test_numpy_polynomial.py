@@ -103,7 +103,7 @@ def test_polyval_takes_polynomials_of_numpy():
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("p", [[2.0, 0.0], [1.0, -1.0, 0.0], [1.5, -0.3, -4.0, 0.0], [1.0, 0.2, 2.0, 0.4, 0.0]])
-def test_all_roots_move_with_a_last_coefficient_of_zero(p, dtype):
+def test_roots_depend_on_a_zero_constant_coefficient(p, dtype):
     p, rng = np.array(p, dtype), np.random.default_rng(0)
     t = vg.Tensor(p, requires_grad=True)
     found, expected = np.roots(t), np.roots(p)
@@ -133,7 +133,7 @@ def near(roots, wanted):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("leading", [0, 1, 2])
-def test_roots_move_with_leading_coefficients_of_zero(family, leading):
+def test_roots_depend_on_zero_leading_coefficients(family, leading):
     import viewgrad.numpy as vnp
 
     name = f"{FAMILIES[family]}roots"
@@ -158,7 +158,7 @@ def test_roots_move_with_leading_coefficients_of_zero(family, leading):
 
 
 @pytest.mark.parametrize("p", [[1.0, -3.0, 0.0, 0.0], [0.0, 2.0, 1.0, 0.0, 0.0, 0.0]])
-def test_simple_roots_move_with_all_coefficients_beside_a_multiple_root_at_zero(p):
+def test_simple_roots_have_gradients_beside_a_multiple_root_at_zero(p):
     p, h = np.array(p), 1e-6
     (wanted,) = np.roots(p)[np.roots(p) != 0]
     slope = vg.grad(lambda c: np.roots(c)[0].real)(p)

@@ -648,12 +648,12 @@ def parts(result):
             for part in (result if isinstance(result, tuple) else (result,))]  # fmt: skip
 
 
-def test_there_are_fifty():
+def test_at_least_fifty_programs_are_tested():
     assert len(PROGRAMS) >= 50
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_one_source(name):
+def test_programs_compute_the_same_on_arrays_and_tensors(name):
     function, arguments = PROGRAMS[name]
     expected = parts(function(numpy, *(argument.copy() for argument in arguments)))
     leaves = [vg.Tensor(argument, requires_grad=True) for argument in arguments]

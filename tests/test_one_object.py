@@ -195,7 +195,7 @@ def test_gradients_flow_on_every_path_of_a_call():
         np.testing.assert_allclose(gradient.numpy(), np.cos([0.3, 0.5]))
 
 
-def test_the_first_use_of_a_name_does_not_trace_a_program_again():
+def test_first_use_of_a_name_does_not_retrace():
     names = vars(vg)
     names.pop("cbrt", None)
 

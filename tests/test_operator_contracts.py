@@ -141,7 +141,7 @@ def test_domain_of_each_argument():
 
 
 @pytest.mark.slow
-def test_valid_refuses_calls_that_the_operator_is_not_meant_for():
+def test_valid_rejects_unsupported_calls():
     class OnlyMatrices(Function):
         @staticmethod
         def forward(ctx, a, b):
@@ -184,7 +184,7 @@ def test_misspelt_names_of_arguments_suggest_near_matches():
         check_operator(LogDet, SPD, structure={"m": "symmetric"})
 
 
-def test_an_error_in_valid_is_told():
+def test_errors_in_valid_are_reported():
     failure = failure_of(Round, Q, valid=lambda x: x.no_such_attribute)
     assert "refuses the call to be checked: valid=... raises AttributeError" in failure.reason
 
@@ -248,7 +248,7 @@ def test_float64_results_of_float32_arguments_are_noted():
         assert "float64, not float32" in failure_of(Padded, A[0], **insisted).reason
 
 
-def test_ties_that_make_a_matrix_singular_are_no_differences():
+def test_ties_that_make_a_matrix_singular_are_not_failures():
     matrix = vg.Tensor(SPD + np.triu(SPD, 1))
     assert check_operator(lambda x: x.inv().sum(axis=0), matrix, only="ties").examples["ties"] >= 0
 
@@ -297,7 +297,7 @@ def test_keep_going_reports_every_property_the_most_basic_first():
 
 
 @pytest.mark.slow
-def test_state_comes_before_everything_else():
+def test_state_is_reported_before_other_properties():
     calls = []
 
     def counting(x):
@@ -329,7 +329,7 @@ def test_operators_whose_results_change_never_crash_the_check(shapes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [id, lambda x: id(x.detach().numpy().base)])
-def test_caches_with_addresses_as_keys_are_told_by_tensors_that_change_in_place(key):
+def test_caches_keyed_by_address_are_found_by_in_place_changes(key):
     known = {}
 
     class Remembered(Function):
@@ -741,7 +741,7 @@ class Correlation(Function):
         return tuple(grad * vg.Tensor(slope) for slope in slopes)
 
 
-def test_a_row_that_does_not_count_as_repeated_is_noted():
+def test_missing_support_for_a_broadcast_row_is_noted():
     report = check_operator(Correlation, A, A[:, ::-1].copy(), only="shapes")
     assert any("lengths of some arguments alone" in notice for notice in report.notices), report
 
@@ -777,7 +777,7 @@ class ProductOfMatrices(Function):
         return grad @ b.T, a.T @ grad
 
 
-def test_stacks_for_products_of_matrices_are_noted():
+def test_wrong_gradients_of_stacked_matrices_are_noted():
     report = check_operator(ProductOfMatrices, A, A.T.copy(), only="shapes")
     assert any("other numbers of dimensions, but its gradient" in notice for notice in report.notices), report
 

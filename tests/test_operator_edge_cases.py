@@ -64,7 +64,7 @@ def test_losses_that_depend_on_phases_are_refused(of):
 
 
 @pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0], lambda a: np.linalg.eigh(a)[1]])
-def test_vectors_of_equal_values_have_no_derivative(of):
+def test_degenerate_eigenvectors_have_no_derivative(of):
     with pytest.raises(DifferentiabilityError, match="values are equal"):
         of(leaf_of(np.eye(3)))[0, 1].backward()
 
@@ -96,7 +96,7 @@ def leading_part(of, a):
 
 @pytest.mark.parametrize("of", ["eigh", "eig", "svd", "svd of a stack", "svd of complex ones", "eigh of complex ones"])
 @pytest.mark.parametrize("zero", [0.0, 1e-17])
-def test_vectors_that_are_not_used_may_belong_to_equal_values(of, zero):
+def test_unused_eigenvectors_may_be_degenerate(of, zero):
     """As principal components of fewer samples than features."""
     rng = np.random.default_rng(0)
     column = rng.normal(size=(5, 1)) + (1j * rng.normal(size=(5, 1)) if "complex" in of else 0)
@@ -123,7 +123,7 @@ def test_repeated_eigenvalues_have_a_gradient():
         np.testing.assert_allclose(a.grad, np.eye(3), atol=1e-15)
 
 
-def test_svd_with_more_vectors_than_values():
+def test_svd_with_full_matrices():
     a = leaf_of(np.random.default_rng(0).standard_normal((4, 2)))
     u, s, _ = np.linalg.svd(a)
     assert u.shape == (4, 4)
@@ -444,7 +444,7 @@ UNIQUES = {
 
 
 @pytest.mark.parametrize("name", UNIQUES)
-def test_distinct_values_are_picked_out(name):
+def test_unique_values_and_their_gradients(name):
     """The gradient of each value goes to its first occurrence; the others have none. NaN is equal to nothing."""
     x = np.array([[3.0, 1.0], [1.0, 0.0], [3.0, 1.0], [np.nan, 2.0], [np.nan, 7.0]])
     t = leaf_of(x)
@@ -544,7 +544,7 @@ def test_invalid_operands_raise(program, error, message):
     [lambda a: vg.matrix_power(a, 1), lambda a: OPERATORS["diff"](a, 0), lambda a: np.fft.fftn(a, axes=()).real],
     ids=["matrix_power", "diff", "fftn"],
 )
-def test_results_of_no_operation_are_copies(function):
+def test_results_of_no_op_calls_are_copies(function):
     """These functions of NumPy return their argument itself, which a write to the result would change unrecorded."""
     x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     base = x * 1.0

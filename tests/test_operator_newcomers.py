@@ -87,14 +87,14 @@ def test_an_operator_as_its_author_wrote_it_passes(name):
 
 
 @pytest.mark.parametrize("name", some(NOTES, 4))
-def test_wrong_gradients_that_say_little_about_an_operator_are_noted(name):
+def test_wrong_gradients_outside_the_intended_use_are_noted(name):
     module, args, kwargs, means = CALLS[name]
     report = check_operator(operator_of(module, name), arguments=copy.deepcopy(args), keywords=kwargs, **means)
     assert any(NOTES[name] in notice for notice in report.notices), report
 
 
 @pytest.mark.parametrize("name", some(EDITS, 80))
-def test_a_slip_is_named_and_its_program_passes_once_it_is_mended(name, tmp_path):
+def test_faults_are_named_and_fixed_programs_pass(name, tmp_path):
     edit = EDITS[name]
     sources = [edit.source(wrong).replace("from .newcomers", "from gallery.newcomers") for wrong in (True, False)]
     module, path = load(sources[0], tmp_path)

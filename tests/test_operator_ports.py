@@ -48,7 +48,7 @@ def test_an_operator_of_public_code_passes(name):
 
 
 @pytest.mark.parametrize("name", some(EDITS, 40))
-def test_a_fault_is_named_and_its_program_passes_once_it_is_mended(name, tmp_path):
+def test_faults_are_named_and_fixed_programs_pass(name, tmp_path):
     if name in NEEDS_MPMATH:
         pytest.importorskip("mpmath")
     edit = EDITS[name]

@@ -230,7 +230,7 @@ def test_a_graph_that_is_not_retained_is_freed(operator):
 
 
 @over(DIFFERENTIABLE)
-def test_long_numbers_have_long_gradients(operator):
+def test_longdouble_inputs_have_longdouble_gradients(operator):
     """Where NumPy's and SciPy's functions take numbers of more than double precision."""
     for sample in samples_of(operator):
         wide = sample.astype(np.longdouble, np.random.default_rng(0))
@@ -255,7 +255,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, 6.0, np.pi 
 @over([operator for operator in DIFFERENTIABLE if operator.elementwise])
 @pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_nothing_flows_from_nothing(operator, dtype):
+def test_zero_cotangents_give_zero_gradients_at_special_points(operator, dtype):
     """Where the incoming gradient is 0, so is the gradient, at edges of domains, poles and kinks too; to any order."""
     sample = samples_of(operator)[0]
     names = [name for name in sample.differentiable() if dtype is float or operator.accepts_complex(name)]
@@ -285,7 +285,7 @@ def test_nothing_flows_from_nothing(operator, dtype):
 @over([operator for operator in DIFFERENTIABLE if not operator.elementwise and operator.name != "interp"], every=4)
 @pytest.mark.parametrize("value", [0.0, 1.0, None], ids=["zeros", "ones", "both"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_nothing_flows_from_nothing_to_whole_arrays(operator, value):
+def test_zero_cotangents_give_zero_gradients_of_whole_arrays(operator, value):
     """Of norms, sums, products and losses too. What cannot be computed there may raise; knots of interp must differ."""
     rng = np.random.default_rng(0)
     for sample in samples_of(operator):

@@ -68,7 +68,7 @@ def test_continuous_distributions(name):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_beyond_the_support_are_scipys_values_and_no_gradient(name):
+def test_values_outside_the_support_match_scipy_and_have_zero_gradient(name):
     parameters = PARAMETERS[name]
     low, high = getattr(scipy.stats, name).support(*parameters)
     outside = np.array([end for end in (low - 0.5, high + 0.5) if np.isfinite(end)])

@@ -60,7 +60,7 @@ NAMES = [(module, name) for module in MODULES for name in (*FOURIER, *COSINES) i
 
 
 @pytest.mark.parametrize("module, name", NAMES)
-def test_values_and_errors_are_those_of_scipy(module, name):
+def test_values_and_errors_match_scipy(module, name):
     function, counterpart = getattr(MODULES[module], name), getattr(getattr(ours, module), name)
     for place, given in enumerate(pairs(options(module, name))):
         x = ARRAYS[place % len(ARRAYS)]

@@ -112,7 +112,7 @@ def test_points_have_gradients(name):
 
 
 @pytest.mark.parametrize("kind", ["nearest", "nearest-up", "previous", "next"])
-def test_steps_have_gradients_of_values_alone(kind):
+def test_step_interpolants_have_gradients_of_values_only(kind):
     spline = theirs.interp1d(X, Y, kind)
     places = np.array([0.35, 1.1, 2.55])  # in the middle of two points
     assert vg.grad(lambda y, x: np.sum(theirs.interp1d(x, y, kind)(places)), argnums=1)(Y, X).tolist() == [0.0] * 7

@@ -102,7 +102,7 @@ def outcome(case, module):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_values_and_errors_are_those_of_scipy(name):
+def test_values_and_errors_match_scipy(name):
     for case in CASES[name]:
         wanted, found = outcome(case, theirs), outcome(case, ours)
         assert (wanted is None) == (found is None), (wanted, found)

@@ -72,7 +72,7 @@ def test_searches_of_a_number():
         assert grad(place, a)[0].item() == pytest.approx(2 / (2 + 1.2 * x * x), rel=1e-5)
 
 
-def test_least_squares_of_the_older_kind():
+def test_leastsq_has_gradients():
     x = np.linspace(0, 2, 12)
     y = np.exp(-1.3 * x) * 2.0 + 0.1 * np.cos(7 * x)
 

@@ -79,7 +79,7 @@ def test_a_power_of_a_matrix_in_its_exponent():
 
 
 @pytest.mark.parametrize("name", ["solve_continuous_are", "solve_discrete_are"])
-def test_costs_of_control_have_gradients(name):
+def test_riccati_solutions_have_gradients_of_the_costs(name):
     def solved(half, scale):
         return getattr(linalg, name)(M, B, half @ half.T + vg.eye(3), scale.reshape(1, 1))
 

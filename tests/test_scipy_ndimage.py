@@ -57,7 +57,7 @@ def test_filters_of_any_function():
     assert vg.autograd.gradcheck(lambda x: ndimage.generic_filter(x, lambda each: (each**2).sum(), 3), x)
 
 
-def test_places_are_plain():
+def test_labels_and_positions_have_no_gradient():
     x = vg.Tensor(IMAGE, requires_grad=True)
     np.testing.assert_array_equal(ndimage.label(x > 0)[0].numpy(), scipy.ndimage.label(IMAGE > 0)[0])
     assert ndimage.maximum_position(x) == scipy.ndimage.maximum_position(IMAGE)

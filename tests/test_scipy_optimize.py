@@ -175,7 +175,7 @@ CLOSE = {"ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-14}
 
 
 @pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy", "arctan", own_loss])
-def test_fits_follow_their_loss(loss):
+def test_curve_fit_minimizes_the_given_loss(loss):
     """What is least is the loss, not the sum of squares; the scale of the loss has a gradient too."""
 
     def fitted(heights, scale):

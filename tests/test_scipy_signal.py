@@ -123,7 +123,7 @@ def test_responses_in_time(name):
     assert vg.autograd.gradcheck(lambda den: getattr(signal, name)((B[:2], den), T=right[0])[1], den)
 
 
-def test_places_are_plain():
+def test_positions_have_no_gradient():
     x = vg.Tensor(X, requires_grad=True)
     np.testing.assert_array_equal(signal.find_peaks(x)[0], scipy.signal.find_peaks(X)[0])
     np.testing.assert_array_equal(signal.argrelmax(x)[0], scipy.signal.argrelmax(X)[0])

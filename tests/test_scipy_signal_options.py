@@ -117,7 +117,7 @@ def outcome(function, args, options):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in CASES if hasattr(theirs, name)}))
-def test_values_and_errors_are_those_of_scipy(name):
+def test_values_and_errors_match_scipy(name):
     for _, args, options in (case for case in CASES if case[0] == name):
         wanted = outcome(getattr(theirs, name), args, options)
         found = outcome(getattr(ours, name), with_history(args), options)

@@ -87,7 +87,7 @@ def test_values_and_gradients(case):
 
 
 @pytest.mark.parametrize("name", ["boxcox", "yeojohnson"])
-def test_the_best_power_has_its_gradient(name):
+def test_the_optimal_power_has_a_gradient(name):
     samples = np.concatenate([X, Y])
     found, power = getattr(stats, name)(vg.Tensor(samples, requires_grad=True))
     right = getattr(scipy.stats, name)(samples)
@@ -119,7 +119,7 @@ def test_densities_of_samples(width):
     np.testing.assert_allclose(one.integrate_box_1d(0, 1).detach().numpy(), theirs.integrate_box_1d(0, 1))
 
 
-def test_ranks_are_plain():
+def test_ranks_have_no_gradient():
     x = vg.Tensor(X, requires_grad=True)
     np.testing.assert_array_equal(stats.rankdata(x).numpy(), scipy.stats.rankdata(X))
     assert stats.spearmanr(x, Y).statistic == scipy.stats.spearmanr(X, Y).statistic

@@ -15,7 +15,7 @@ IDS = [f"tests/test_memory.py::test_{name}[{case}]" for name in "ab" for case in
 CASES = cases_of("tests/test_memory.py::test_a")
 
 
-def test_of_each_parametrised_test_few_cases_are_left():
+def test_parametrised_tests_keep_a_few_cases():
     kept = set(IDS) - left_to_the_nightly_run(IDS)
     assert Counter(test.partition("[")[0][-1] for test in kept) == {"a": CASES, "b": CASES}
 

@@ -15,7 +15,7 @@ import viewgrad as vg
 from viewgrad.errors import TreeError
 
 
-def test_a_tree_comes_back(tmp_path):
+def test_trees_round_trip(tmp_path):
     tree = {
         "leaf": vg.Tensor([1.0, 2.0], requires_grad=True), "computed": vg.Tensor([1.0], requires_grad=True) * 2,
         "whole": [vg.Tensor(np.arange(3)), (vg.Tensor(3.5 + 1j), np.ones((2, 2), np.float32))],
@@ -103,7 +103,7 @@ TREES = st.recursive(
 
 @given(TREES)
 @settings(max_examples=60)
-def test_drawn_trees_come_back(tree):
+def test_drawn_trees_round_trip(tree):
     file = io.BytesIO()
     vg.save(file, tree)
     file.seek(0)
@@ -111,7 +111,7 @@ def test_drawn_trees_come_back(tree):
 
 
 @pytest.mark.parametrize("number", range(len(LEAVES)))
-def test_each_leaf_comes_back(number, tmp_path):
+def test_each_kind_of_leaf_round_trips(number, tmp_path):
     vg.save(tmp_path / "leaf", LEAVES[number])
     assert alike(vg.load(tmp_path / "leaf"), LEAVES[number])
 
@@ -241,7 +241,7 @@ def test_forged_files_raise_one_error_and_are_not_unpacked(name):
         vg.load(FORGED[name])
 
 
-def test_files_that_are_not_there_are_pythons_errors(tmp_path):
+def test_missing_files_raise_pythons_errors(tmp_path):
     with pytest.raises(FileNotFoundError):
         vg.load(tmp_path / "none")
     with pytest.raises(FileNotFoundError):

@@ -118,7 +118,7 @@ def test_functions(name, executor):
     ("return np.insert(x, -17, 1.0).sum()", IndexError), ("return (np.bincount(k - 1) * 1.0).sum()", ValueError),
     ("return np.bincount(k[1:], weights=x).sum()", ValueError), ("return np.cross(x[2:], y[2:]).sum()", ValueError),
 ])  # fmt: skip
-def test_errors_are_those_of_numpy(text, error):
+def test_errors_match_numpy(text, error):
     function, _ = made(text)
     compiled = vg.compile(function, executor="python", specialize=False, check=False)
     for n in (3, 7):
@@ -147,7 +147,7 @@ def scale_free(w, x):
     return 10.0 * (z * z * z).sum() + w
 
 
-def test_single_precision_between_is_compared_as_such():
+def test_float32_intermediates_are_compared_with_float32_tolerance():
     x = np.random.default_rng(0).exponential(size=40)
     compiled = vg.compile(scale_free, specialize=False)
     slope = vg.grad(compiled)(1.3, x)

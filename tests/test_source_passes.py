@@ -73,7 +73,7 @@ def test_loops_that_may_return_end_the_loops_around_them():
     assert text.count("_result = ") == 2
 
 
-def test_strings_that_are_compared_alone_become_numbers():
+def test_strings_that_are_only_compared_become_numbers():
     def coded(text):
         (function,) = ast.parse(textwrap.dedent(text)).body
         return ast.unparse(encode_strings(function.body, [arg.arg for arg in function.args.args]))
@@ -114,7 +114,7 @@ def text_of(f, *args):
     return program_text(read(f, *args).body)
 
 
-def test_kinds_settle_in_loops():
+def test_types_converge_in_loops():
     def f(x):
         s = 0
         for a in x:
@@ -150,7 +150,7 @@ def test_views_of_views_are_one_index():
     ("y = [x]; y.append([x[0]])", "a list with items of several types is not supported"),
     ("y = float(x[0])", "float() detaches a value"),
 ])
-def test_refusals_name_the_line(construct, reason, tmp_path):
+def test_errors_name_the_line(construct, reason, tmp_path):
     path = tmp_path / "module.py"
     path.write_text(f"def f(x):\n    {construct}\n    return x.sum()\n")
     space = {}
@@ -230,7 +230,7 @@ def pushed(f, *args):
     return [program_text([stmt]) for stmt in statements(made.forward) if isinstance(stmt, Push)]
 
 
-def test_recurrences_keep_nothing():
+def test_recurrences_save_nothing():
     def f(p, y):
         level = np.zeros(len(y))
         total = 0.0
@@ -243,7 +243,7 @@ def test_recurrences_keep_nothing():
     assert pushed(f, np.ones(1), np.ones(4)) == []
 
 
-def test_factorisations_keep_pivot_columns_alone():
+def test_factorisations_save_pivot_columns_only():
     def lu(a0):
         n = len(a0)
         a = a0.copy()
@@ -423,7 +423,7 @@ def test_operands_without_overlapping_write_need_no_buffer():
     assert "outer" in lowered(spread, np.ones((5, 5)))  # it reads its target, and stays in NumPy
 
 
-def test_values_in_place_are_computed_once():
+def test_in_place_operands_are_computed_once():
     def f(a, x):
         a -= np.outer(x, x)
         return a[0, 0]
@@ -694,7 +694,7 @@ def test_loops_that_only_add_run_forwards():
     assert "for i in range(x.shape[0] - 1, -1, -1)" in back.source
 
 
-def test_adjoints_in_loops_wait_for_one_product():
+def test_partial_derivatives_are_combined_before_the_adjoint():
     def newton(a, start):
         x = start[0]
         while abs(x * x - a[0]) > 1e-10:

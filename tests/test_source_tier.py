@@ -972,7 +972,7 @@ def test_gradients_with_nan_come_from_the_function():
 
 
 @pytest.mark.parametrize("steps", [3, 5000, 40_000])
-def test_stacks_are_used_again_but_not_while_a_gradient_is_pending(steps):
+def test_tapes_are_reused_unless_a_gradient_is_pending(steps):
     pytest.importorskip("numba")
 
     def f(a, n):

@@ -121,7 +121,7 @@ def test_gradients_of_reductions_with_numpys_options(function):
 
 
 @pytest.mark.parametrize("function", [np.std, np.nanstd])
-def test_the_deviation_of_chosen_equal_numbers_has_gradient_zero(function):
+def test_std_of_selected_equal_values_has_zero_gradient(function):
     x = leaf([2.0, 2.0, 5.0])
     assert grad(function(x, where=np.array([True, True, False])), x)[0].tolist() == [0, 0, 0]
     assert grad(function(x[:2], mean=x[:2].mean(keepdims=True)), x)[0].tolist() == [0, 0, 0]

@@ -115,7 +115,7 @@ def test_second_derivatives_if_numpy_inspects_values(name):
         assert np.abs(wanted).max() > 0
 
 
-def test_pieces_are_guarded():
+def test_conditions_of_piecewise_are_guarded():
     def function(x):
         return np.piecewise(x, [x < 1, x >= 1], [lambda v: v * v, lambda v: v**3]).sum()
 

@@ -174,7 +174,7 @@ def test_zero_cotangents_give_zero_gradients_in_graphs(name):
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_line(line):
+def test_traced_line_matches_eager(line):
     function = LINES[line]
     trace(function, vg.ones(3, requires_grad=True))  # numbers are kept from here on
     check(function, [np.array([0.5, 1.5, -0.25])], line, again=True)

@@ -141,7 +141,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_graph_is_refused(name):
+def test_corrupted_graphs_are_rejected(name):
     make, message = BROKEN[name]
     graph = make()
     with pytest.raises(GraphError, match=message):

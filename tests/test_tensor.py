@@ -351,7 +351,7 @@ def test_retained_gradients_of_old_views_follow_writes_to_their_base():
 
 
 @pytest.mark.parametrize("order", ["F", "turned"])
-def test_constants_in_a_base_that_is_not_laid_out_in_row_order(order):
+def test_constants_written_to_a_base_in_another_layout_after_a_detach(order):
     values = np.arange(24.0).reshape(2, 3, 4)
     turned = np.asfortranarray(values) if order == "F" else values.transpose(2, 0, 1).copy().transpose(1, 2, 0)
     x = vg.from_numpy(turned).requires_grad_()

@@ -44,7 +44,7 @@ def what_was_overwritten_keeps_its_gradient(monkeypatch):
 
 
 @pytest.mark.parametrize("broken", [nothing_is_preserved, what_was_overwritten_keeps_its_gradient])
-def test_tiny_programs_find_faults(broken, monkeypatch):
+def test_tiny_programs_find_injected_faults(broken, monkeypatch):
     broken(monkeypatch)
     with pytest.raises(Wrong):
         for seed in range(1000):

@@ -20,7 +20,7 @@ from viewgrad.errors import OverlappingWriteError, ViewInPlaceError
         (lambda v: v[::-1], lambda v: v[::-1]),
     ],
 )
-def test_views_taken_back_and_forth_are_not_views_of_ever_more_steps(there, back):
+def test_inverse_views_do_not_lengthen_the_chain(there, back):
     x = vg.Tensor(np.arange(12.0).reshape(3, 4), requires_grad=True)
     base = x.clone()
     v = base
@@ -88,7 +88,7 @@ def test_a_detached_tensor_that_overlaps_itself_cannot_be_written_to(overlapping
     assert x.tolist() == [3.0, 6.0, 3.0] or x.tolist() == [3.0, 6.0, 9.0]
 
 
-def test_views_as_complex_numbers_of_nothing():
+def test_view_as_complex_of_empty_tensors():
     for shape in ((0, 2), (3, 0, 2)):
         x = vg.zeros(shape, requires_grad=True)
         y = x * 1.0
@@ -195,12 +195,12 @@ def test_the_diagonal_by_einsum_is_written_through():
     assert grad(matrix.sum(), x)[0].tolist() == (1 - np.eye(3)).tolist()
 
 
-def test_windows_of_nothing_as_complex_numbers():
+def test_view_as_complex_of_an_empty_leaf_has_a_gradient():
     x = leaf_of(np.zeros((0, 2)))
     assert grad(vg.view_as_complex(x * 1.0).real.sum(), x)[0].shape == (0, 2)
 
 
-def test_imaginary_parts_of_real_numbers_lie_in_memory_as_numpys():
+def test_imag_of_real_arrays_has_numpys_layout():
     for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
         array = np.ones((2, 3, 4)).transpose(order)
         zeros = vg.from_numpy(array).imag
