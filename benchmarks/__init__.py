@@ -1,7 +1,7 @@
 """Benchmarks: gradients of in-place programs and of single operations, measured against other engines.
 
-Run as `python -m benchmarks`. Every engine gets one thread, which has to be said before NumPy is first imported: it is
-said here, in the file that Python reads before all others of the package.
+Run as `python -m benchmarks`. Every engine gets one thread, which must be set before NumPy is first imported. It is set
+here, in the file of the package that Python runs first.
 """
 
 import os

@@ -28,7 +28,7 @@ WIDE_NS: Final = (64, 128, 256)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, write; returns the exit status, which is 1 where two engines computed different gradients."""
+    """Measure, print and write; return the exit status, which is 1 if two engines computed different gradients."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes and few repeats, for a first look")
     parser.add_argument(
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Run:
-    """One run over the sections asked for."""
+    """One run over the requested sections."""
 
     def __init__(self, quick: bool, only: Sequence[str], peers: Sequence[str]) -> None:
         self.quick = quick
@@ -60,7 +60,7 @@ class Run:
         self.results = Results(machine([e.name for e in self.engines[1:]]), notes=[*skipped, *more_skipped])
 
     def run(self) -> Results:
-        """Measure all that was asked for."""
+        """Measure everything requested."""
         run_steps(list(self.steps()))
         return self.results
 
@@ -84,11 +84,11 @@ class Run:
         return not self.only or name in self.only
 
     def chosen(self, section: str) -> list[Any]:
-        """The workloads to be measured in a section: those named, or all where the section was."""
+        """Return the workloads to measure in a section: those named, or all if the section was named."""
         return [w for w in WORKLOADS if self.wanted(section) or w.name in self.only]
 
     def micro(self) -> Iterator[Step]:
-        """Single operations, against PyTorch."""
+        """Measure single operations, against PyTorch."""
         engines = [b for b in self.writable if b.name in ("viewgrad", "torch")]
         effort = Effort(5, 0.004, 0.2) if self.quick else Effort(9, 0.01, 1.0)
         results, sizes = self.results, SIZES[:3] if self.quick else SIZES
@@ -96,14 +96,14 @@ class Run:
             yield name, partial(_append, results.micro, measure)
 
     def workloads(self) -> Iterator[Step]:
-        """Time over N, against all engines."""
+        """Measure time over N, against all engines."""
         for workload in self.chosen("workloads"):
             yield workload.name, partial(self._growth, workload)
         if (self.wanted("workloads") or "soft-dtw" in self.only) and not self.quick:
             yield "soft-dtw, 200 x 200", self._large_soft_dtw
 
     def wide(self) -> Iterator[Step]:
-        """Time against plain NumPy, for rows of other lengths than in the comparison with all engines."""
+        """Measure time against plain NumPy, for other row lengths than in the comparison with all engines."""
         effort = Effort(3, 0.005, 0.3) if self.quick else Effort(5, 0.01, 1.5, limit=60.0)
         engines = [NumPy(), Viewgrad()]
         for workload in self.chosen("wide"):
@@ -115,12 +115,12 @@ class Run:
                         yield f"{workload.name}, rows of {width}", partial(_append, self.results.wide, measure)
 
     def training(self) -> Iterator[Step]:
-        """A training step, against all engines."""
+        """Measure a training step, against all engines."""
         for name in LAYERS:
             yield name, partial(self._train, name)
 
     def memory(self) -> Iterator[Step]:
-        """Memory kept and needed, and a long chain."""
+        """Measure the memory kept and needed, and a long chain."""
         if self.wanted("memory"):
             for name, step in {**ELEMENTWISE, **WRITES}.items():
                 yield name, partial(self._noting, f"memory, {name}", partial(self._retained, name, step))
@@ -131,7 +131,7 @@ class Run:
             yield workload.name, partial(self._noting, f"memory, {workload.name}", measure)
 
     def compiled(self) -> Iterator[Step]:
-        """Compiled programs, against C by hand and JAX."""
+        """Measure compiled programs, against C by hand and JAX."""
         for name in PROGRAMS:
             yield name, partial(self._compiled, name)
 
@@ -140,7 +140,7 @@ class Run:
         limits = {"viewgrad": 60.0, "numpy": 60.0}
         largest = {}
         if workload.name == "row-fill" and not self.quick:
-            # The figure for PyTorch at N = 3200 is one that is aimed at: it may take what it takes, but no more.
+            # PyTorch at N = 3200 is slow, but its time is one of the figures aimed at, so it gets the time it needs.
             limits |= {"torch": 300.0, "jax": 15.0}
             largest = {"torch": 3200}
         sizes = (100, 200, 400) if self.quick else NS
@@ -153,7 +153,7 @@ class Run:
         engines = [e for e in self.engines if e.name in ("viewgrad", "numpy", "torch", "jax")]
         self.results.soft_dtw = compare(workload, engines, (40_000,), Effort(3, 0.01, 6.0))
         self.results.disagreements += self.results.soft_dtw.disagreements
-        # Most of what this takes is Python's collector of cycles, which a program can tell to come by less often.
+        # Most of this time is spent in Python's garbage collector, which a program can make run less often.
         usual = gc.get_threshold()
         gc.set_threshold(100_000)
         ours = [engine for engine in engines if engine.name == "viewgrad"]
@@ -187,7 +187,7 @@ class Run:
     def _noting(self, what: str, measure: Callable[[], None]) -> None:
         try:
             measure()
-        except Exception as error:  # what fails is said in the report, and must not keep the rest from being measured
+        except Exception as error:  # failures are reported, and must not stop the other measurements
             self.results.notes.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
 
 

@@ -1,4 +1,4 @@
-"""The engines whose tensors can be written to, behind one small interface, so that one program does for all."""
+"""The engines whose tensors can be written to, behind one small interface, so that all run the same program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Backend:
-    """An engine. `exp`, `log`, `sqrt`, `sin` and `tanh` are its functions; operators and indexing its tensors' own."""
+    """An engine: the functions `exp`, `log`, `sqrt`, `sin` and `tanh`; its tensors have operators and indexing."""
 
     name: str
     exp: Any
@@ -25,36 +25,36 @@ class Backend:
     minimum: Any
 
     def leaf(self, array: Array) -> Any:
-        """A tensor with respect to which a gradient is wanted."""
+        """Return a tensor to differentiate with respect to."""
         raise NotImplementedError
 
     def constant(self, array: Array) -> Any:
-        """A tensor that is not differentiated; index arrays and masks too."""
+        """Return a tensor that is not differentiated, also of index arrays and masks."""
         raise NotImplementedError
 
     def zeros(self, *shape: int) -> Any:
-        """A tensor of zeros to write results to."""
+        """Return a tensor of zeros to write results to."""
         raise NotImplementedError
 
     def clone(self, tensor: Any) -> Any:
-        """A copy that keeps the history."""
+        """Return a copy with history."""
         return tensor.clone()
 
     def no_grad(self) -> contextlib.AbstractContextManager[Any]:
-        """A context in which no history is recorded."""
+        """Return a context in which no history is recorded."""
         raise NotImplementedError
 
     def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
-        """The gradient of a number with respect to each of the leaves, as arrays."""
+        """Return the gradient of a number with respect to each of the leaves, as arrays."""
         raise NotImplementedError
 
     def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
-        """The gradient of the sum of squares of the gradient of a number."""
+        """Return the gradient of the sum of squares of the gradient of a number."""
         raise NotImplementedError
 
 
 class NumPy(Backend):
-    """Plain NumPy: runs the program without differentiating it."""
+    """Plain NumPy, which runs the program without differentiating it."""
 
     name = "numpy"
 
@@ -79,7 +79,7 @@ class NumPy(Backend):
 
 
 class TorchLike(Backend):
-    """An engine that names things as PyTorch does: PyTorch and this library."""
+    """An engine with PyTorch's names: PyTorch and this library."""
 
     module: Any
 
@@ -182,7 +182,7 @@ PEERS = ("torch", "mygrad", "autograd", "jax")
 
 
 def mutable_backends(peers: Sequence[str]) -> tuple[list[Backend], list[str]]:
-    """Those of the engines that are installed, plain NumPy and this library first, and a line for each that is not."""
+    """Return the installed engines, plain NumPy and this library first, and a line for each missing one."""
     backends: list[Backend] = [NumPy(), Viewgrad()]
     skipped = []
     for kind in (Torch, MyGrad):

@@ -2,7 +2,7 @@
 
     python -m benchmarks.compiled [--quick] [--only NAME ...]
 
-C is compiled where there is a compiler, with -O2. Each program is run after all engines have been found to agree.
+C is compiled with -O2, if there is a compiler. Programs are measured after all engines were found to agree.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ IN_C: Final = {
 
 @cache
 def c_library() -> Any:
-    """The programs in C, or None if there is no compiler."""
+    """Return the programs in C, or None if there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -153,7 +153,7 @@ def c_library() -> Any:
 
 
 def in_c(library: Any, name: str, arrays: Sequence[Array]) -> Callable[[], tuple[float, list[Array]]]:
-    """A program in C: its value and gradients."""
+    """Return a function for the value and gradients of a program in C."""
     function = getattr(library, IN_C[name])
     function.restype = ctypes.c_double
     shape = arrays[-1].shape if name == "holt-winters" else arrays[0].shape
@@ -172,7 +172,7 @@ def in_c(library: Any, name: str, arrays: Sequence[Array]) -> Callable[[], tuple
 
 
 def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
-    """The programs that are written for JAX, if it is installed: as a textbook has them, and rewritten for it."""
+    """Return the programs for JAX, if it is installed: as in the textbook, and rewritten for it."""
     if importlib.util.find_spec("jax") is None:
         return {}
     programs = importlib.import_module("benchmarks.compiled_in_jax")
@@ -180,7 +180,7 @@ def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[f
 
 
 def in_torch(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
-    """Programs of rows and planes as PyTorch's eager engine takes them, if it is installed."""
+    """Return the programs of rows and planes that PyTorch's eager engine supports, if it is installed."""
     if name not in IN_TORCH or importlib.util.find_spec("torch") is None:
         return {}
     torch = importlib.import_module("torch")
@@ -195,7 +195,7 @@ def in_torch(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple
 
 
 def heat_in_torch(torch: Any, u: Any) -> Any:
-    """The heat equation, in place: what is added saves nothing, so PyTorch takes it."""
+    """The heat equation, in place: sums save nothing, so PyTorch can differentiate it."""
     u = u.clone()
     for _ in range(100):
         u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
@@ -203,7 +203,7 @@ def heat_in_torch(torch: Any, u: Any) -> Any:
 
 
 def recurrence_in_torch(torch: Any, x: Any, a: Any) -> Any:
-    """The recurrence with a list of rows, since PyTorch refuses the table."""
+    """The recurrence with a list of rows, since PyTorch rejects the table."""
     rows = [x[0]]
     for i in range(1, len(x)):
         rows.append(a * rows[-1] + x[i])
@@ -235,7 +235,7 @@ class CompiledTimes:
 
 
 def ours(function: Callable[..., Any], arrays: Sequence[Array]) -> Callable[[], tuple[float, list[Array]]]:
-    """A program of ours: its value and gradients."""
+    """Return a function for the value and gradients of a compiled program."""
     leaves = [vg.Tensor(array, requires_grad=True) for array in arrays]
 
     def run() -> tuple[float, list[Array]]:
@@ -246,7 +246,7 @@ def ours(function: Callable[..., Any], arrays: Sequence[Array]) -> Callable[[], 
 
 
 def by_function(compiled: Callable[..., Any], arrays: Sequence[Array]) -> Callable[[], tuple[float, list[Array]]]:
-    """A compiled program of ours: its value and gradients, the shortest way."""
+    """Return `value_and_grad` of a compiled program, which has the least overhead."""
     function = vg.func.value_and_grad(compiled, tuple(range(len(arrays))))
     given = [vg.Tensor(array) for array in arrays]
 
@@ -286,7 +286,7 @@ def measure_compiled(name: str, quick: bool) -> CompiledTimes:
 
 
 def rendered(found: Sequence[CompiledTimes]) -> str:
-    """The times as lines of text: medians, in milliseconds."""
+    """Return the times as lines of text: medians, in milliseconds."""
     lines = []
     for each in found:
         times = ", ".join(f"{engine} {timing.median * 1e3:.3f}" for engine, timing in each.times.items())

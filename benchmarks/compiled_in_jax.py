@@ -1,4 +1,4 @@
-"""The compiled programs as JAX takes them: as a textbook has them, and rewritten for it.
+"""The compiled programs in JAX: as in the textbook, and rewritten for JAX.
 
 It needs JAX. The loops of textbooks are `fori_loop`, in which an array is updated with `.at`.
 """
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def jitted(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
-    """The forms of a program, by the names of the engines: each gives its value and gradients."""
+    """Return the forms of a program, by engine; each returns value and gradients."""
     jax.config.update("jax_enable_x64", True)
 
     def ready(function: Any) -> Callable[[], tuple[float, list[Array]]]:
@@ -105,7 +105,7 @@ def heat_textbook(u: Any) -> Any:
 
 
 def heat_rewritten(u: Any) -> Any:
-    """Without writes, and without indices in the loop: the edge is a mask."""
+    """The heat equation without writes, and without indices in the loop: a mask selects the edge."""
     inside = jnp.zeros(u.shape).at[1:-1, 1:-1].set(0.1)
 
     def step(u: Any, _: Any) -> Any:
@@ -283,7 +283,7 @@ def durbin_textbook(r: Any) -> Any:
 
 
 def forms_of(name: str) -> dict[str, Any]:
-    """The forms of a program, by the names of the engines."""
+    """Return the forms of a program, by engine."""
     jax.config.update("jax_enable_x64", True)
     return FORMS.get(name, {})
 

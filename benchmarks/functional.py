@@ -1,6 +1,6 @@
-"""The same programs for the engines whose arrays cannot be written to, each in the form that is natural there.
+"""The same programs for engines with immutable arrays, each in its natural form.
 
-For JAX that is `.at[...].set` in a `fori_loop` under `jit`; for HIPS autograd, lists of rows that are stacked at last.
+For JAX, this is `.at[...].set` in a `fori_loop` under `jit`; for HIPS autograd, lists of rows, stacked at the end.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Array = np.ndarray[Any, Any]
 
 
 class Functional:
-    """An engine of transformations: turns a program into the function that computes its gradient."""
+    """An engine that turns a program into a function that computes its gradient."""
 
     name: str
     module: Any
 
     def gradient_function(self, workload: Workload, arrays: Sequence[Array]) -> Callable[[], list[Array]] | None:
-        """A function that computes the gradients of the workload on `arrays`; None if it has no form here."""
+        """Return a function that computes the gradients of the workload on `arrays`; None if there is none."""
         raise NotImplementedError
 
 
@@ -310,7 +310,7 @@ def _autograd_programs(anp: Any) -> dict[str, Callable[..., Any]]:
 
 
 def functional_engines(peers: Sequence[str]) -> tuple[list[Functional], list[str]]:
-    """Those of the engines that are installed, and a line for each that is not."""
+    """Return the installed engines, and a line for each missing one."""
     engines: list[Functional] = []
     skipped = []
     for kind in (HipsAutograd, Jax):

@@ -25,12 +25,12 @@ class Curve:
     times: dict[int, Timing] = attrs.Factory(dict)
 
     def seconds(self, n: int) -> float | None:
-        """The median time at `n`."""
+        """Return the median time at `n`."""
         return self.times[n].median if n in self.times else None
 
     @property
     def exponent(self) -> float | None:
-        """The exponent of growth with N, if there are three points or more."""
+        """Return the exponent of growth with N, if there are three points or more."""
         if len(self.times) < 3:
             return None
         return growth_exponent({n: timing.median for n, timing in self.times.items()})
@@ -38,7 +38,7 @@ class Curve:
 
 @attrs.define
 class Comparison:
-    """One workload at one width, on all engines; `notes` say what differs from the program as it is written."""
+    """One workload at one width, on all engines; `notes` say how a program was changed for an engine."""
 
     workload: str
     counts: str
@@ -48,7 +48,7 @@ class Comparison:
     disagreements: list[str] = attrs.Factory(list)
 
     def ratio(self, engine: str, other: str, n: int) -> float | None:
-        """The time of one engine at `n`, divided by that of another."""
+        """Return the time of one engine at `n`, divided by that of another."""
         if engine not in self.curves or other not in self.curves:
             return None
         one, two = self.curves[engine].seconds(n), self.curves[other].seconds(n)
@@ -58,7 +58,7 @@ class Comparison:
 def gradient_function(
     workload: Workload, engine: Backend | Functional, arrays: Sequence[Array]
 ) -> Callable[[], list[Array]] | None:
-    """A function that runs the workload and returns its gradients, on plain NumPy none; None if it has no form."""
+    """Return a function that runs the workload and returns its gradients (none on NumPy); None if there is none."""
     if isinstance(engine, Functional):
         return engine.gradient_function(workload, arrays)
     program = workload.program_for(engine.name)
@@ -128,7 +128,7 @@ def compare(
                         result.disagreements.append(f"{workload.name}: {engine.name} and viewgrad differ")
                         running.remove(engine)
                         continue
-            except Exception as error:  # an engine that cannot do this must not keep the others from being measured
+            except Exception as error:  # a failing engine must not stop the measurement of the others
                 result.notes.append(f"{engine.name}: {type(error).__name__}: {str(error)[:200]}")
                 running.remove(engine)
                 continue

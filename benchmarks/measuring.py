@@ -1,4 +1,4 @@
-"""Measuring times: in turn, repeatedly, and no longer than a budget allows."""
+"""Measurement of times: in turn, repeatedly, and within a time budget."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """The median of the samples."""
+        """Return the median of the samples."""
         return statistics.median(self.samples)
 
     @property
     def best(self) -> float:
-        """The shortest of the samples."""
+        """Return the shortest of the samples."""
         return min(self.samples)
 
 
 def measure_in_turn(
     programs: Mapping[str, Callable[[], Any]], effort: Effort, prepare: Mapping[str, Callable[[], Any]] | None = None
 ) -> dict[str, Timing]:
-    """The times of programs that do the same on different engines, run in turn, so that a slow spell of the machine
-    falls on all of them.
+    """Measure programs that compute the same on different engines, in turn, so that a slow phase of the machine affects
+    all of them.
 
     Arguments:
         programs: what to run, by the name of the engine.
         effort: how often.
-        prepare: what to run, untimed, before each run of a program; a program that has it runs once in a sample.
+        prepare: functions to run, untimed, before each run of a program; such a program runs once in a sample.
     """
     prepare = prepare or {}
     numbers: dict[str, int] = {}
     repeats: dict[str, int] = {}
     samples: dict[str, list[float]] = {name: [] for name in programs}
-    # What exists already (the modules of all engines) is taken out of the collector's sight; what the programs make is
-    # collected as it is for any user.
+    # Existing objects, such as the modules of all engines, are hidden from the garbage collector; objects that the
+    # programs create are collected as for any user.
     gc.collect()
     gc.freeze()
     try:
@@ -84,7 +84,7 @@ def measure_in_turn(
 
 
 def warm_time(program: Callable[[], Any], prepare: Callable[[], Any] | None = None) -> float:
-    """The time of one run; of a short program not the first one."""
+    """Return the time of one run; for a short program, of a later one."""
     once = _sample(program, 1, prepare)
     return once if once > 0.2 else min(once, _sample(program, 1, prepare))
 
@@ -100,7 +100,7 @@ def _sample(program: Callable[[], Any], number: int, prepare: Callable[[], Any] 
 
 
 def growth_exponent(sizes: Mapping[int, float]) -> float:
-    """The exponent of growth of a quantity with size: the slope of a line through their logarithms."""
+    """Return the exponent of growth of a quantity with size: the slope of a line through their logarithms."""
     x = np.log(np.array(list(sizes), float))
     y = np.log(np.array(list(sizes.values()), float))
     return float(np.polyfit(x, y, 1)[0])

@@ -52,7 +52,7 @@ WRITES: Final[dict[str, Step]] = {
 
 
 def retained_bytes(step: Step, operations: int = 5000) -> float:
-    """The bytes that stay allocated per operation of a chain on tensors of 4 elements, its results included."""
+    """Return the bytes that stay allocated per operation of a chain on tensors of 4 elements, results included."""
     b = Viewgrad()
     tensors = {
         "x": b.leaf(np.linspace(0.9, 1.1, 4)),
@@ -83,16 +83,16 @@ class Peak:
 
     @property
     def exponent(self) -> float:
-        """The exponent of growth of the peak with N."""
+        """Return the exponent of growth of the peak with N."""
         return growth_exponent(self.peak)
 
     def times_the_inputs(self, n: int) -> float:
-        """The peak at `n` without the gradients returned, in multiples of the inputs' memory."""
+        """Return the peak at `n` without the returned gradients, in multiples of the memory of the inputs."""
         return (self.peak[n] - self.outputs[n]) / self.inputs[n]
 
 
 def peaks(workload: Workload, sizes: Sequence[int]) -> Peak:
-    """The peak memory of a workload: of its gradient, and of the plain NumPy program."""
+    """Return the peak memory of a workload: of its gradient, and of the plain NumPy program."""
     peak: dict[int, int] = {}
     plain: dict[int, int] = {}
     inputs: dict[int, int] = {}
@@ -116,7 +116,7 @@ def peaks(workload: Workload, sizes: Sequence[int]) -> Peak:
 
 
 def long_chain(operations: int) -> dict[str, float]:
-    """The seconds that a chain of in-place operations takes: to record, to differentiate, and to let go of."""
+    """Return the seconds to record, differentiate and free a chain of in-place operations."""
     b = Viewgrad()
     x, c = b.leaf(np.ones(4)), b.constant(np.full(4, 1.0 + 1e-9))
     times = {}

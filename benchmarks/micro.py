@@ -1,7 +1,7 @@
-"""The micro suite: what a single operation costs, forward and backward, against PyTorch.
+"""The micro suite: the cost of a single operation, forward and backward, against PyTorch.
 
-Operations are measured in chains, so that the fixed cost of starting a backward pass is shared by many; what that costs
-by itself is the case `sum().backward()`.
+Operations are measured in chains, so that many share the fixed cost of starting a backward pass; the case
+`sum().backward()` measures that cost alone.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ class Row:
     gradients: bool
 
     def seconds(self, engine: str) -> float | None:
-        """The median time of an operation."""
+        """Return the median time of an operation."""
         return self.times[engine].median / self.per if engine in self.times else None
 
     def ratio(self, engine: str, other: str) -> float | None:
-        """The time of one engine, divided by that of another."""
+        """Return the time of one engine, divided by that of another."""
         one, two = self.seconds(engine), self.seconds(other)
         return None if one is None or two is None else one / two
 
 
 def _chain(step: Callable[[Backend, Any, dict[str, Any]], Any]) -> Callable[[Backend, dict[str, Any], int], Any]:
-    """`y = step(y)`, many times over, from the leaf `x`."""
+    """Return a program that repeats `y = step(y)`, from the leaf `x`."""
 
     def program(b: Backend, t: dict[str, Any], length: int) -> Any:
         y = t["x"]
@@ -80,7 +80,7 @@ def _chain(step: Callable[[Backend, Any, dict[str, Any]], Any]) -> Callable[[Bac
 
 
 def _total(step: Callable[[Backend, dict[str, Any]], Any]) -> Callable[[Backend, dict[str, Any], int], Any]:
-    """`s = s + step(x)`, many times over."""
+    """Return a program that repeats `s = s + step(x)`."""
 
     def program(b: Backend, t: dict[str, Any], length: int) -> Any:
         s = step(b, t)
@@ -130,7 +130,7 @@ def _select(b: Backend, t: dict[str, Any], length: int) -> Any:
 
 
 def _inplace(step: Callable[[Any, dict[str, Any], int, int], Any]) -> Callable[[Backend, dict[str, Any], int], Any]:
-    """`step` on a tensor that may be written to, many times over."""
+    """Return a program that repeats `step` on a tensor that may be written to."""
 
     def program(b: Backend, t: dict[str, Any], length: int) -> Any:
         y = t["x"] * t["c"]
@@ -262,9 +262,9 @@ CASES: tuple[Case, ...] = (
 def micro_steps(
     backends: Sequence[Backend], effort: Effort, sizes: Sequence[int], notes: list[str]
 ) -> Iterator[tuple[str, Callable[[], Row]]]:
-    """For every case at every size: its name, and a function that measures it, after a check that gradients agree.
+    """Yield, for every case at every size, its name and a function that measures it after checking its gradients.
 
-    What could not be measured is appended to `notes`.
+    Cases that cannot be measured are appended to `notes`.
     """
     tensors = cache(lambda size: {b.name: _tensors(b, size) for b in backends})
     for size in sizes:
@@ -304,7 +304,7 @@ def _measure(
         t = tensors(size)[b.name]
         try:
             gradient = _gradient(case, b, t, min(length, 3))
-        except Exception as error:  # an engine that cannot do this must not keep the others from being measured
+        except Exception as error:  # a failing engine must not stop the measurement of the others
             notes.append(f"{case.name} [{size}]: {b.name}: {type(error).__name__}: {str(error)[:200]}")
             continue
         if expected is None:

@@ -15,10 +15,10 @@ Step = tuple[str, Callable[[], None]]
 
 
 def run_steps(steps: Sequence[Step], stream: TextIO | None = None) -> None:
-    """Run steps one after the other, and show on `stream` (stderr, if left out) which is running.
+    """Run steps one after the other, and show the running step on `stream` (stderr by default).
 
     Arguments:
-        steps: what each is called, and what it does.
+        steps: the name and the function of each step.
         stream: where to show it.
     """
     stream = sys.stderr if stream is None else stream

@@ -1,4 +1,4 @@
-"""The figures that are aimed at, each beside what was measured."""
+"""The target figures, each beside the measured value."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Figure:
     """One figure.
 
     Arguments:
-        measure: what is measured.
-        aim: what is aimed at.
-        measured: what was found; None if it was not measured.
-        met: whether that is within the aim.
-        detail: where the worst value was found, and the like.
+        measure: the measured quantity.
+        aim: the target.
+        measured: the measured value; None if it was not measured.
+        met: whether the target is met.
+        detail: for example, where the worst value was found.
     """
 
     measure: str
@@ -41,7 +41,7 @@ class Figure:
 
 
 def figures(results: Results) -> list[Figure]:
-    """Every figure, in the order of their importance."""
+    """Return all figures, the most important first."""
     return [
         _row_fill(results),
         _exponents(results),

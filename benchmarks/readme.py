@@ -1,4 +1,4 @@
-"""Figures and picture of README.md, made of the results of a run: `python -m benchmarks.readme [RESULTS]`."""
+"""Updates figures and picture of README.md from the results of a run: `python -m benchmarks.readme [RESULTS]`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS: Final = (
     ("the same, 200 x 200 cells", "soft-dtw", 40_000),
 )
 PLACE: Final = re.compile(r"(<!-- benchmarks -->\n).*?(?=<!-- end -->)", re.DOTALL)
-# What is drawn, with its colours on a light and on a dark page.
+# Colours on a light and on a dark page.
 COLORS: Final = {
     "paper": ("#fff", "#1e2129"), "grid": ("#ddd", "#3a3f4b"), "ink": ("#333", "#d0d3da"),
     "numpy": ("#777", "#9a9ea8"), "viewgrad": ("#4051b5", "#8c9eff"), "autograd": ("#8a6d00", "#d9b310"),
@@ -40,7 +40,7 @@ Results = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Renew README.md and its picture; 1 where there are no results."""
+    """Update README.md and its picture; return 1 if there are no results."""
     path = Path(arguments[0]) if arguments else Path(__file__).parent / "out" / "results.json"
     if not path.exists():
         print(f"there is no {path}: run `make bench` first", file=sys.stderr)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def renewed(text: str, results: Results) -> str:
-    """The text of README.md with the figures of a run between its two marks.
+    """Return the text of README.md with the figures of a run between its two marks.
 
     Raises:
         ValueError: if the text has no such marks.
@@ -115,7 +115,7 @@ def _means(results: Results) -> str:
 
 
 def _times(results: Results, workload: str, n: int) -> dict[str, float]:
-    """The median times of a workload at one size, by engine."""
+    """Return the median times of a workload at one size, by engine."""
     comparisons = [*results["comparisons"], *([results["soft_dtw"]] if results.get("soft_dtw") else [])]
     return {
         name: _median(curve["times"][str(n)])
@@ -131,12 +131,12 @@ def _median(time: Mapping[str, Any]) -> float:
 
 
 def _seconds(value: float) -> str:
-    """A time to two digits, in milliseconds or seconds."""
+    """Return a time with two digits, in milliseconds or seconds."""
     return f"{value:.2g} s" if value >= 1 else f"{_ratio(value * 1e3)} ms"
 
 
 def _ratio(value: float) -> str:
-    """A number to two digits."""
+    """Return a number with two digits."""
     return f"{float(f'{value:.2g}'):g}"
 
 
@@ -144,7 +144,7 @@ def _ratio(value: float) -> str:
 
 
 def picture(results: Results) -> str:
-    """Time of the gradient of a table that is filled row by row, against the number of rows, as SVG."""
+    """Return the time of the gradient of a table that is filled row by row, against the number of rows, as SVG."""
     (row_fill,) = [each for each in results["comparisons"] if each["workload"] == "row-fill"]
     curves = {
         name: {int(n): _median(time) for n, time in row_fill["curves"][name]["times"].items()}
@@ -198,7 +198,7 @@ def _text(x: float, y: float, text: str, color: str = "ink", anchor: str = "star
 
 
 def _apart(heights: dict[str, float], distance: float) -> dict[str, float]:
-    """Heights of labels, moved down where one would lie on another."""
+    """Return heights of labels, moved down if labels would overlap."""
     placed: dict[str, float] = {}
     last = -math.inf
     for name in sorted(heights, key=lambda name: heights[name]):

@@ -18,7 +18,7 @@ COLORS: Final = dict(zip(ENGINES, ("tab:red", "tab:gray", "tab:orange", "tab:gre
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text: the first one flush left, the others flush right."""
+    """Return columns of text: the first one flush left, the others flush right."""
     widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
@@ -29,7 +29,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time in a unit that suits it."""
+    """Return a time in a suitable unit."""
     if value is None:
         return "-"
     for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
@@ -39,12 +39,12 @@ def seconds(value: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """A ratio of times."""
+    """Return a ratio of times as text."""
     return "-" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
 def size(value: float) -> str:
-    """A number of bytes."""
+    """Return a number of bytes as text."""
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
@@ -52,7 +52,7 @@ def size(value: float) -> str:
 
 
 def render(results: Results) -> str:
-    """All sections for which there are measurements."""
+    """Return all sections for which there are measurements."""
     parts: list[tuple[str, bool, Callable[[Results], str]]] = [
         ("Single operations (per operation, in chains)", bool(results.micro), render_micro),
         ("Workloads: the gradient over N", bool(results.comparisons), _render_comparisons),
@@ -73,7 +73,7 @@ def render(results: Results) -> str:
 
 
 def render_micro(results: Results) -> str:
-    """The micro suite, with its geometric means."""
+    """Return the micro suite, with its geometric means."""
     rows = []
     for row in results.micro:
         ours, theirs = row.seconds("viewgrad"), row.seconds("torch")
@@ -82,7 +82,7 @@ def render_micro(results: Results) -> str:
 
 
 def render_comparison(comparison: Comparison) -> str:
-    """One workload: a line for each N, a column for each engine, and the exponents of growth."""
+    """Return one workload: a line for each N, a column for each engine, and the exponents of growth."""
     engines = [name for name in ENGINES if name in comparison.curves]
     sizes = sorted({n for curve in comparison.curves.values() for n in curve.times})
     rows = []
@@ -173,7 +173,7 @@ def _render_reach(results: Results) -> str:
 
 
 def write(results: Results, directory: Path) -> list[Path]:
-    """Write the report, the measurements and the plot; returns what was written."""
+    """Write the report, the measurements and the plot; return the paths."""
     directory.mkdir(parents=True, exist_ok=True)
     report = directory / "report.txt"
     report.write_text(render(results) + "\n", encoding="utf-8")
@@ -189,7 +189,7 @@ def write(results: Results, directory: Path) -> list[Path]:
 
 
 def plot(comparisons: Sequence[Comparison], directory: Path) -> list[Path]:
-    """Time over N for every workload and engine, both logarithmic, as SVG and PNG."""
+    """Plot time over N for every workload and engine, both logarithmic, as SVG and PNG."""
     import matplotlib
 
     matplotlib.use("Agg")

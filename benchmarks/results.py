@@ -20,10 +20,10 @@ __all__ = ["Results"]
 
 @attrs.define
 class Results:
-    """The measurements of one run; a section that was not asked for is empty.
+    """The measurements of one run; sections that were not requested are empty.
 
     Attributes:
-        machine: on what they were made.
+        machine: the machine and the versions of the libraries.
         micro: single operations.
         comparisons: the workloads over N, on all engines.
         wide: the same against plain NumPy, at other lengths of a row.
@@ -49,11 +49,11 @@ class Results:
     disagreements: list[str] = attrs.Factory(list)
 
     def comparison(self, name: str) -> Comparison | None:
-        """The comparison of the workload of that name."""
+        """Return the comparison of the workload of that name."""
         return next((comparison for comparison in self.comparisons if comparison.workload == name), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as plain dictionaries and lists."""
+        """Return everything as plain dictionaries and lists."""
         return attrs.asdict(self)
 
 

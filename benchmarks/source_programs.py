@@ -1,4 +1,4 @@
-"""Programs in plain NumPy, as textbooks and NPBench have them, which `sources` and `compiled` measure."""
+"""Programs in plain NumPy, as in textbooks and NPBench, measured by `sources` and `compiled`."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def lu(a0: Any) -> Any:
 
 
 def jacobi_1d(a0: Any) -> Any:
-    """Averages of neighbours, to and fro (NPBench: jacobi_1d)."""
+    """Averages of neighbours, alternating between two arrays (NPBench: jacobi_1d)."""
     a, b = a0.copy(), a0.copy()
     for _ in range(1, 100):
         b[1:-1] = 0.33333 * (a[:-2] + a[1:-1] + a[2:])
@@ -368,7 +368,7 @@ def _with_gaps(rng: np.random.Generator, n: int) -> Any:
 
 
 Draw = Callable[[np.random.Generator, int], tuple[Any, ...]]
-# By name: the function, a size, and what draws arguments of a size.
+# By name: the function, a size, and a function that draws arguments of a given size.
 PROGRAMS: Final[dict[str, tuple[Callable[..., Any], int, Draw]]] = {
     "holt-winters": (holt_winters, 2134, lambda r, n: (np.array([0.3, 0.05, 0.2]), r.normal(size=n))),
     "overwritten": (overwritten, 2000, lambda r, n: (np.array([2.9, 0.3]), 0.01 * r.random(n))),
@@ -398,7 +398,7 @@ PROGRAMS: Final[dict[str, tuple[Callable[..., Any], int, Draw]]] = {
     "gauss-seidel": (gauss_seidel, 20, lambda r, n: (_positive(r, n), r.normal(size=n))),
     "rnn": (recurrent, 100, lambda r, n: (r.normal(size=(16, 16)) * 0.2, r.normal(size=(n, 16)))),
 }
-# Those of the table in docs/compile.md, with what they are called there.
+# The programs in the table of docs/compile.md, with their names there.
 SHOWN: Final = {
     "holt-winters": "Holt-Winters, {n} steps", "overwritten": "one element overwritten, {n} steps",
     "soft-dtw": "soft-DTW, {n} x {n}", "heat": "heat equation, {n} x {n}, 100 steps, slices",

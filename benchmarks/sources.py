@@ -1,4 +1,4 @@
-"""Programs compiled from their source beside other compilers: CPU seconds to compile, to run, and whether it is right.
+"""Programs compiled from their source, beside other compilers: CPU time to compile and to run, and correctness.
 
     python -m benchmarks.sources [--quick] [--only NAME ...] [--engines NAME,NAME] [--write docs/compile.md]
 
@@ -47,12 +47,12 @@ class Row:
     """The measurements of a program on an engine.
 
     Arguments:
-        program, engine: which.
+        program, engine: the names of both.
         first: CPU seconds for the first value and gradient.
         other: the same for another size.
         run: CPU seconds of a run.
         is_right: whether value and gradient are right; None if there is no gradient.
-        note: why there are no numbers.
+        note: the reason why there are no numbers.
     """
 
     program: str
@@ -78,7 +78,7 @@ def measure(name: str, engine: str, is_quick: bool) -> Row | None:
         start = process_time()
         both(*arguments)
         row.first = process_time() - start
-        if engine != "C":  # which is compiled for all
+        if engine != "C":  # the C program is compiled for all sizes
             start = process_time()
             both(*others)
             row.other = process_time() - start
@@ -93,7 +93,7 @@ def measure(name: str, engine: str, is_quick: bool) -> Row | None:
 
 
 def measured_apart(name: str, engine: str, is_quick: bool) -> Row | None:
-    """Measure a program in another process, since some compilers do not bear each other."""
+    """Measure a program in another process, since some compilers cannot share one."""
     command = [sys.executable, "-m", "benchmarks.sources", "--only", name, "--engines", engine, "--rows"]
     done = subprocess.run(command + ["--quick"] * is_quick, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith(ROW)]
@@ -162,7 +162,7 @@ def _in_jax(function: Callable[..., Any], count: int) -> Both:
 
 
 def _run_time(work: Callable[[], Any], budget: float) -> float:
-    """The least CPU time of a run."""
+    """Return the least CPU time of a run."""
     start = process_time()
     work()
     once = max(process_time() - start, 1e-6)
@@ -189,7 +189,7 @@ def _is_right(name: str, size: int, value: float, gradients: Sequence[Array]) ->
 
 @functools.cache
 def _by_eager_run(name: str, size: int) -> tuple[float, list[Array]]:
-    """The value and gradients of a program, run eagerly."""
+    """Return the value and gradients of a program, run eagerly."""
     function, _, draw = PROGRAMS[name]
     arguments = draw(np.random.default_rng(size), size)
     value, gradients = vg.func.value_and_grad(function, tuple(range(len(arguments))))(*arguments)
@@ -197,7 +197,7 @@ def _by_eager_run(name: str, size: int) -> tuple[float, list[Array]]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as a table in Markdown."""
+    """Return the rows as a table in Markdown."""
     lines = [
         "| program | engine | first use, s | another size, s | value and gradient, ms | gradient right |",
         "|---|---|---|---|---|---|",
@@ -226,7 +226,7 @@ PACKAGES: Final = {"Warp": "warp-lang", "Taichi": "taichi", "CasADi": "casadi"}
 
 
 def tables(rows: Sequence[Row]) -> list[str]:
-    """The tables of docs/compile.md: programs beside each other, and the engines for some of them."""
+    """Return the tables of docs/compile.md: all programs, and all engines for some of them."""
     known = {(row.program, row.engine): row for row in rows if not row.note}
 
     def number(row: Row | None, field: str) -> str:
@@ -252,7 +252,7 @@ def tables(rows: Sequence[Row]) -> list[str]:
 
 
 def _version(engine: str) -> str:
-    """The version of an engine, as far as it is of interest; nothing if it is not installed here."""
+    """Return the major and minor version of an engine; empty if it is not installed."""
     try:
         return " " + ".".join(importlib.metadata.version(PACKAGES[engine]).split(".")[:2])
     except (KeyError, importlib.metadata.PackageNotFoundError):
@@ -271,7 +271,7 @@ def write(page: Path, found: Sequence[str]) -> None:
 
 
 def warm_up() -> None:
-    """Compile something by each of the compilers that others load too."""
+    """Compile something with each compiler that several engines use."""
     if importlib.util.find_spec("numba"):
         importlib.import_module("numba").njit(_one_more)(1.0)
     if importlib.util.find_spec("jax"):
@@ -285,7 +285,7 @@ def _one_more(x: Any) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; the exit status is 1 if a gradient of ours is wrong."""
+    """Measure and print; the exit status is 1 if a gradient of viewgrad is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sources", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--only", action="append", default=[], choices=sorted(PROGRAMS), help="one of the programs")

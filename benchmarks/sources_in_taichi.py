@@ -41,7 +41,7 @@ def made(name: str) -> Callable[..., tuple[float, Sequence[Any]]] | None:
     if name not in KERNELS:
         return None
     ti.init(arch=ti.cpu, default_fp=ti.f64, log_level=ti.ERROR, cpu_max_num_threads=1, offline_cache=False,
-            ad_stack_size=4096)  # more iterations than the programs have, which crash otherwise
+            ad_stack_size=4096)  # more iterations than the programs have; with fewer, they crash
     kernel, sizes = KERNELS[name]
     fields: dict[Any, Any] = {}
 

@@ -21,7 +21,7 @@ LAYERS: Final = {"32-64-64-10": (32, 64, 64, 10), "784-256-256-10": (784, 256, 2
 
 
 def loss_of(b: Any, x: Any, wanted: Any, parameters: Sequence[Any]) -> Any:
-    """The mean cross-entropy of the network's predictions; `b` has `tanh`, `exp` and `log`."""
+    """Return the mean cross-entropy of the network's predictions; `b` has `tanh`, `exp` and `log`."""
     h = x
     for i in range(0, len(parameters) - 2, 2):
         h = b.tanh(h @ parameters[i] + parameters[i + 1])
@@ -32,7 +32,7 @@ def loss_of(b: Any, x: Any, wanted: Any, parameters: Sequence[Any]) -> Any:
 def measure_training(
     layers: Sequence[int], engines: Sequence[Backend | Functional], effort: Effort
 ) -> tuple[dict[str, Timing], list[str]]:
-    """The times of a step on each engine, and a line for each engine that cannot be measured."""
+    """Return the times of a step on each engine, and a line for each engine that cannot be measured."""
     random = np.random.default_rng(0)
     x = random.standard_normal((BATCH, layers[0]))
     wanted = np.eye(layers[-1])[random.integers(0, layers[-1], BATCH)]
@@ -54,13 +54,13 @@ def measure_training(
                 notes.append(f"{engine.name}: another loss after two steps ({loss} instead of {expected})")
                 continue
             steps[engine.name] = step
-        except Exception as error:  # an engine that cannot do this must not keep the others from being measured
+        except Exception as error:  # a failing engine must not stop the measurement of the others
             notes.append(f"{engine.name}: {type(error).__name__}: {str(error)[:200]}")
     return measure_in_turn(steps, effort), notes
 
 
 def _step(engine: Backend | Functional, x: Array, wanted: Array, initial: Sequence[Array]) -> Callable[[], Any]:
-    """A function that makes one training step and returns the loss before it."""
+    """Return a function that makes one training step and returns the loss before it."""
     if isinstance(engine, Jax):
         return _jax_step(engine.module, x, wanted, initial)
     if isinstance(engine, HipsAutograd):

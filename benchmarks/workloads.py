@@ -1,7 +1,7 @@
-"""The programs that are measured: textbook algorithms that write to arrays through views, one text for all engines.
+"""The measured programs: textbook algorithms that write to arrays through views, the same for all engines.
 
-Every program takes a backend and its tensors, those to be differentiated first, and returns the number whose gradient
-is wanted. What N counts is said by each; a step of the program costs the same whatever N is.
+Every program takes a backend and its tensors, those to be differentiated first, and returns the number to
+differentiate. Each program says what N counts; the cost of a step does not depend on N.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Program = Callable[..., Any]
 
 @attrs.frozen
 class Variant:
-    """A program to run in place of one that an engine refuses.
+    """A program to run in place of one that an engine rejects.
 
     Arguments:
         program: the nearest program that the engine accepts.
@@ -35,7 +35,7 @@ class Variant:
 
 @attrs.frozen
 class Workload:
-    """A program and what it is run on.
+    """A program and its inputs.
 
     Arguments:
         name: its name on the command line.
@@ -62,12 +62,12 @@ class Workload:
     twice: bool = False
 
     def program_for(self, engine: str) -> Program:
-        """The program that an engine runs."""
+        """Return the program that an engine runs."""
         return self.variants[engine].program if engine in self.variants else self.program
 
 
 def cloned(program: Callable[..., Any]) -> dict[str, Variant]:
-    """For PyTorch, the same program with a clone() of each value that is saved for backward and overwritten later."""
+    """Return the program for PyTorch, with a clone() of each value that is saved for backward and overwritten later."""
 
     def with_clones(b: Backend, *tensors: Any) -> Any:
         return program(b, *tensors, kept=b.clone)
@@ -143,7 +143,7 @@ def soft_dtw(b: Backend, cost: Any) -> Any:
 
 
 def soft_dtw_diagonals(b: Backend, cost: Any, kept: Callable[[Any], Any] = _as_it_is) -> Any:
-    """The same by anti-diagonals, each of which is a strided slice of the flat table, and for tables of any size."""
+    """Soft-DTW by anti-diagonals, which are strided slices of the flat table, for tables of any size."""
     n, m = cost.shape
     r = b.zeros(n + 1, m + 1)
     r[0, 1:] = 1e10
@@ -219,7 +219,7 @@ def gauss_seidel(b: Backend, a: Any, rhs: Any, order: Array, kept: Callable[[Any
 
 
 def ring_buffer(b: Backend, x: Any, a: Any, kept: Callable[[Any], Any] = _as_it_is) -> Any:
-    """A comb filter: what went into the buffer eight steps ago comes out, scaled and added to the input."""
+    """A comb filter: the value stored eight steps ago is scaled and added to the input."""
     n, width = x.shape
     ring = b.zeros(8, width)
     s = (x[0] * 0.0).sum()

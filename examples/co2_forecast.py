@@ -234,7 +234,7 @@ def read_record(path: Path) -> Record:
     """Read a weekly record from a CSV file with the columns `date` (YYYYMMDD) and `co2` (ppm, or empty).
 
     Raises:
-        BadInput: where the file, a column or a value is missing or makes no sense, or the record is too short.
+        BadInput: if the file, a column or a value is missing or invalid, or the record is too short.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
@@ -277,7 +277,7 @@ def parse_date(text: str | None, where: str) -> datetime.date:
 
 
 def parse_co2(text: str | None, where: str) -> float:
-    """Return the value in ppm, or NaN where the field is empty."""
+    """Return the value in ppm, or NaN if the field is empty."""
     if text is None:
         raise BadInput(f"{where}: there is no field for co2")
     if not text.strip():
@@ -296,7 +296,7 @@ def parse_co2(text: str | None, where: str) -> float:
 
 
 def figure(small: bool = False) -> Figure:
-    """Return the picture that `make demo` makes, after a fit of the compiled loss.
+    """Fit the compiled loss, and return the picture that `make demo` draws.
 
     Arguments:
         small: few years and iterations, for tests.
@@ -311,7 +311,7 @@ def figure(small: bool = False) -> Figure:
 
 
 def drawn(record: Record, smoothing: Smoothing) -> Figure:
-    """The whole record with its forecast, and the last years from near by."""
+    """Draw the whole record with its forecast, and the last years in detail."""
     future = [record.dates[-1] + datetime.timedelta(weeks=k + 1) for k in range(FORECAST)]
     forecast = continuation(smoothing, FORECAST)
     # `Figure` without pyplot draws with Agg: no display is needed.
@@ -348,7 +348,7 @@ def plot(record: Record, smoothing: Smoothing, path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration; return 0, 1 where the gradient check fails, or 2 where the input is bad."""
+    """Run the demonstration; return 0, 1 if the gradient check fails, or 2 if the input is invalid."""
     options = parse_arguments(arguments)
     try:
         return demonstrate(options.input, options.output, options.iterations)
@@ -369,7 +369,7 @@ def demonstrate(source: Path, output: Path, iterations: int) -> int:
         f"{np.isnan(co2).sum()} of them missing"
     )
 
-    # The differences are those of the plain NumPy function, so they are independent of what they check.
+    # Finite differences of the plain NumPy function are independent of the compiled gradient.
     began = time.perf_counter()
     differences = central_differences(lambda point: float(mean_squared_error(point, co2)), start)
     seconds_per_run = (time.perf_counter() - began) / (2 * len(start))
@@ -405,7 +405,7 @@ def demonstrate(source: Path, output: Path, iterations: int) -> int:
 
 
 def report(co2: Floats, fitted: Floats, smoothing: Smoothing) -> None:
-    """Print the fitted parameters and what they are worth."""
+    """Print the fitted parameters and the errors of their forecasts."""
     alpha, beta, gamma = sigmoid(fitted[:3])
     season = fitted[5:]
     print(f"fitted smoothing: level {alpha:.4f}, trend {beta:.5f}, season {gamma:.5f}")
@@ -438,7 +438,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def positive_integer(text: str) -> int:
-    """Return the integer that `text` says, for argparse."""
+    """Return the positive integer in `text`, for argparse."""
     number = int(text)
     if number < 1:
         raise ValueError(f"{number} is not positive")

@@ -22,14 +22,14 @@ from viewgrad.scipy import optimize
 
 
 def images(size: int) -> tuple[Any, Any]:
-    """An image of a disc, a bar and a slope, and the same with noise."""
+    """Return an image of a disc, a bar and a slope, and the same image with noise."""
     y, x = np.mgrid[0:1 : size * 1j, 0:1 : size * 1j]
     clean = 0.3 * x + 0.7 * ((x - 0.35) ** 2 + (y - 0.4) ** 2 < 0.05) + 0.5 * ((x > 0.7) & (x < 0.85))
     return clean, clean + 0.15 * np.random.default_rng(0).normal(size=clean.shape)
 
 
 def denoised(noisy: Any, parameters: Any, steps: int) -> Any:
-    """The image after some steps, each of which has a size and an idea of its own of what an edge is."""
+    """Return the image after some diffusion steps, each with its own step size and edge threshold."""
     image = vg.Tensor(noisy)
     for k in range(steps):
         size, edge = 0.24 / (1 + vg.exp(-parameters[2 * k])), vg.exp(parameters[2 * k + 1])
@@ -44,7 +44,7 @@ def denoised(noisy: Any, parameters: Any, steps: int) -> Any:
 
 
 def fit(small: bool = False) -> dict[str, Any]:
-    """Learn the sizes and the edges.
+    """Learn the step sizes and edge thresholds.
 
     Arguments:
         small: a small image and few steps, for tests.
@@ -65,7 +65,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The image with noise, without it, and the original."""
+    """Draw the noisy image, the denoised image and the original."""
     found = fit(small)
     panels = (picture := Figure(figsize=(8, 3))).subplots(1, 3)
     errors = {"noisy": found["loss before"], "denoised": found["loss"], "clean": 0.0}

@@ -2,7 +2,7 @@
 
 A string under a load obeys Poisson's equation. Gauss-Seidel solves it by overwriting each unknown with the
 value that its neighbours imply: first the odd ones, then the even ones, which use the new odd ones. The gradient goes
-through all sweeps; the solver needs no annotation, and no adjoint solver has to be written.
+through all sweeps; the solver needs no annotation, and you write no adjoint solver.
 
     python examples/gauss_seidel.py        # writes gauss_seidel.png
 """
@@ -20,7 +20,7 @@ from viewgrad.scipy import optimize
 
 
 def hanging(load: Any, sweeps: int) -> Any:
-    """The shape of the string under a load, with overrelaxation; the ends are fixed."""
+    """Return the shape of the string under a load, by overrelaxation; the ends are fixed."""
     n = len(load)
     u = vg.zeros(n + 2)
     odd, even = u[1:-1:2], u[2:-1:2]
@@ -54,7 +54,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The shape that was wanted, the one that was found, and the load."""
+    """Draw the prescribed shape, the shape found, and the load."""
     found = fit(small)
     above, below = (picture := Figure(figsize=(7, 4))).subplots(2, 1, sharex=True)
     above.plot(found["grid"], found["wanted"], ":", color="black", label="wanted")

@@ -21,7 +21,7 @@ from viewgrad.scipy.sparse.linalg import splu
 
 
 def pairs(n: int) -> tuple[Any, Any]:
-    """The cells on the two sides of each border between neighbours on a grid."""
+    """Return the cells on the two sides of each border between neighbours on a grid."""
     cells = np.arange(n * n).reshape(n, n)
     left = np.concatenate([cells[:, :-1].ravel(), cells[:-1].ravel()])
     right = np.concatenate([cells[:, 1:].ravel(), cells[1:].ravel()])
@@ -29,12 +29,12 @@ def pairs(n: int) -> tuple[Any, Any]:
 
 
 def heads(log_permeability: Any, pumped: Any, wells: Any) -> Any:
-    """The heads in the wells for each pattern of pumping.
+    """Return the heads in the wells for each pattern of pumping.
 
     Arguments:
         log_permeability: of each cell, of shape (n, n).
-        pumped: the water that is put into the cells, of shape (n * n, patterns).
-        wells: the numbers of the cells that have a well.
+        pumped: the water pumped into each cell, of shape (n * n, patterns).
+        wells: the indices of the cells that have a well.
     """
     n = len(log_permeability)
     left, right = pairs(n)
@@ -81,7 +81,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The logarithm of the permeability, and what was found of it."""
+    """Draw the logarithm of the permeability, true and recovered."""
     found = fit(small)
     picture = Figure(figsize=(7, 3.2), layout="constrained")
     axes = picture.subplots(1, 2)

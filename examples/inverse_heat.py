@@ -20,7 +20,7 @@ from viewgrad.scipy import optimize
 
 
 def measured_by(conductivity: Any, steps: int, places: list[int]) -> Any:
-    """The temperatures at some places over time; the rod is cold at first, and hot at its left end."""
+    """Return the temperatures at some points over time; the rod is cold at first, except at its left end."""
     n = len(conductivity) + 1
     u = vg.zeros(n)
     u[0] = 1.0
@@ -60,7 +60,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """What the thermometers showed, and the conductivity that was found."""
+    """Draw the measured temperatures, and the conductivity found."""
     found = fit(small)
     left, right = (picture := Figure(figsize=(8, 3.2))).subplots(1, 2)
     left.plot(found["seen"])

@@ -24,11 +24,11 @@ from viewgrad.scipy.sparse.linalg import spsolve
 
 
 def temperatures(conductivity: Any, heat: Any) -> Any:
-    """The temperatures of a square plate that is cold at its edges.
+    """Return the temperatures of a square plate that is cold at its edges.
 
     Arguments:
-        conductivity: of the cells, of shape (n, n).
-        heat: that flows into each cell.
+        conductivity: the conductivity of each cell, of shape (n, n).
+        heat: the heat that flows into each cell, of shape (n, n).
     """
     n = len(heat)
     down, right = (conductivity[1:] + conductivity[:-1]) / 2, (conductivity[:, 1:] + conductivity[:, :-1]) / 2
@@ -48,7 +48,7 @@ def temperatures(conductivity: Any, heat: Any) -> Any:
 
 
 def heat_of(sources: Any, n: int) -> Any:
-    """The heat that sources (rows of x, y, strength) give to the cells."""
+    """Return the heat that sources (rows of x, y, strength) deliver to the cells."""
     x, y = jnp.meshgrid(jnp.linspace(0, 1, n), jnp.linspace(0, 1, n), indexing="ij")
     bumps = jnp.exp(-((x - sources[:, 0, None, None]) ** 2 + (y - sources[:, 1, None, None]) ** 2) / 0.01)
     return (sources[:, 2, None, None] * bumps).sum(0)
@@ -88,7 +88,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The temperatures, with the thermometers and the sources."""
+    """Draw the temperatures, the thermometers and the sources."""
     found = fit(small)
     left, right = (picture := Figure(figsize=(7, 3.2))).subplots(1, 2)
     left.imshow(found["field"].T, origin="lower", extent=(0, 1, 0, 1), cmap="inferno")

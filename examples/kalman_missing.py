@@ -22,7 +22,7 @@ from viewgrad.scipy import optimize
 
 
 def series(length: int) -> tuple[Any, Any]:
-    """A level that moves at random, and noisy measurements of it; those that are missing are NaN."""
+    """Return a random walk, and noisy measurements of it; missing measurements are NaN."""
     rng = np.random.default_rng(3)
     level = np.cumsum(0.3 * rng.normal(size=length))
     measured = level + 0.8 * rng.normal(size=length)
@@ -32,7 +32,7 @@ def series(length: int) -> tuple[Any, Any]:
 
 
 def filtered(log_variances: Any, measured: Any) -> tuple[Any, Any, Any]:
-    """The mean and variance of the level at each time, and the negative logarithm of the likelihood."""
+    """Return the mean and variance of the level at each time, and the negative log-likelihood."""
     movement, noise = vg.exp(log_variances[0]), vg.exp(log_variances[1])
     mean, variance = vg.zeros(len(measured)), vg.zeros(len(measured))
     loss = vg.zeros(1)
@@ -68,7 +68,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The series, and the level that was found for it."""
+    """Draw the series and the estimated level."""
     found = fit(small)
     axes = (picture := Figure(figsize=(7, 3.4))).subplots()
     times = np.arange(len(found["level"]))

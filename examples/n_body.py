@@ -24,7 +24,7 @@ TARGET = [-1.2, -0.6]
 
 
 def accelerations(place: Any) -> Any:
-    """What the bodies do to each other."""
+    """Return the accelerations of the bodies by their mutual attraction."""
     result = vg.zeros(place.shape)
     for i in range(len(place)):
         for j in range(i):
@@ -36,7 +36,7 @@ def accelerations(place: Any) -> Any:
 
 
 def flight(thrown: Any, steps: int) -> Any:
-    """The places of all bodies at each step, where the satellite begins with the velocity `thrown`."""
+    """Return the positions of all bodies at each step, if the satellite starts with the velocity `thrown`."""
     place, velocity = vg.Tensor(START), vg.Tensor(VELOCITIES)
     velocity[2] = thrown
     step = 3.0 / steps
@@ -71,7 +71,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The flight before and after."""
+    """Draw the flight before and after the fit."""
     found = fit(small)
     axes = (picture := Figure(figsize=(5.5, 5))).subplots()
     for body, name in enumerate(("sun", "planet")):

@@ -31,10 +31,10 @@ import viewgrad as vg
 from viewgrad.progress import ProgressBar
 
 SEASON = 12  # months
-BATCH = 4  # series that one task fits: a task costs about a millisecond of talk between processes
+BATCH = 4  # series that one task fits: a task costs about a millisecond of communication
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Fits: TypeAlias = list[tuple[Floats, float]]  # of each series: the parameters, and the mean squared error
+Fits: TypeAlias = list[tuple[Floats, float]]  # for each series: the parameters, and the mean squared error
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def first_guess(series: Floats) -> Floats:
 
 
 def panel(count: int, months: int, seed: int = 0) -> list[Floats]:
-    """Draw series: each a level that wanders along a trend, a season, and noise."""
+    """Generate random series with a drifting level, a season and noise."""
     rng = np.random.default_rng(seed)
     drawn = []
     for _ in range(count):
@@ -120,7 +120,7 @@ def fit_on_cluster(client: Any, batches: Sequence[Sequence[Floats]], bar: bool =
     Arguments:
         client: a `dask.distributed.Client`.
         batches: the series.
-        bar: whether Dask shows how far it is.
+        bar: whether Dask shows a progress bar.
     """
     from dask.distributed import progress
 
@@ -146,7 +146,7 @@ def on_local_cluster(batches: Sequence[Sequence[Floats]], workers: int) -> tuple
 
 
 def at_address(address: str) -> Callable[[Sequence[Sequence[Floats]], int], tuple[Fits, float]]:
-    """Fit batches on a cluster that runs already, whatever the number of its workers."""
+    """Fit batches on a running cluster, with all its workers."""
 
     def run(batches: Sequence[Sequence[Floats]], workers: int) -> tuple[Fits, float]:
         from dask.distributed import Client
@@ -159,7 +159,7 @@ def at_address(address: str) -> Callable[[Sequence[Sequence[Floats]], int], tupl
 
 
 def joined(found: Sequence[Fits]) -> Fits:
-    """One list of all batches."""
+    """Return the fits of all batches in one list."""
     return [each for fits in found for each in fits]
 
 
@@ -168,7 +168,7 @@ def joined(found: Sequence[Fits]) -> Fits:
 
 
 def fit(small: bool = False) -> dict[str, Any]:
-    """Fit a panel in threads, and look at how far each fit is from where it started.
+    """Fit a panel in threads, and compare the errors before and after the fit.
 
     Arguments:
         small: few and short series, for tests.
@@ -185,7 +185,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """Some series of the panel, and the errors of all before and after the fit."""
+    """Draw some series of the panel, and the errors of all series before and after the fit."""
     found = fit(small)
     left, right = (picture := Figure(figsize=(8, 3.2), layout="constrained")).subplots(1, 2)
     for series in found["series"][:4]:
@@ -204,7 +204,7 @@ def figure(small: bool = False) -> Figure:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit a panel with each number of workers, and print how the work scales."""
+    """Fit a panel with each number of workers, and print the speedup."""
     parser = argparse.ArgumentParser(description="Fit Holt-Winters smoothing to a panel of series.")
     parser.add_argument("--series", type=int, default=64, help="how many series there are")
     parser.add_argument("--months", type=int, default=96, help="how long each is")
@@ -236,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # Functions of the module that is being run go by no name that another process knows: import it under its own.
+    # Other processes cannot import functions of `__main__`: import this module under its own name.
     import panel_fit
 
     sys.exit(panel_fit.main())

@@ -28,7 +28,7 @@ TRUE = {"movement": 0.3, "noise": 0.8}  # standard deviations
 
 
 def series(length: int) -> tuple[Any, Any]:
-    """A level that moves at random, and noisy measurements of it; those that are missing are NaN."""
+    """Return a random walk, and noisy measurements of it; missing measurements are NaN."""
     rng = np.random.default_rng(3)
     level = np.cumsum(TRUE["movement"] * rng.normal(size=length))
     measured = level + TRUE["noise"] * rng.normal(size=length)
@@ -38,7 +38,7 @@ def series(length: int) -> tuple[Any, Any]:
 
 
 def log_likelihood_of(measured: Any) -> Any:
-    """The logarithm of the likelihood of some measurements, as a function of the two standard deviations."""
+    """Return the log-likelihood of some measurements, as a function of the two standard deviations."""
     is_there = ~np.isnan(measured)
     values = np.where(is_there, measured, 0.0)
 
@@ -84,7 +84,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The draws, and the values that the data was made with."""
+    """Draw the posterior samples and the true values."""
     found = fit(small)
     left, right = (picture := Figure(figsize=(7, 3.2))).subplots(1, 2)
     left.plot(found["measured"], ".", color="black")

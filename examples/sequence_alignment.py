@@ -26,7 +26,7 @@ PAIRS = [("ACGTTGCA", "ACGTGCA"), ("GATTACA", "GATACCA"), ("CCGTAAGT", "CCGAAGGT
 
 
 def alignments(scores: Any, gap: Any) -> Any:
-    """The logarithm of the sum over all alignments of exp(score)."""
+    """Return the logarithm of the sum of exp(score) over all alignments."""
     n, m = scores.shape
     table = vg.zeros((n + 1, m + 1))
     for i in range(1, n + 1):
@@ -42,13 +42,13 @@ def alignments(scores: Any, gap: Any) -> Any:
 
 
 def scores_of(a: str, b: str, parameters: Any) -> Any:
-    """The score of each letter of one string against each of the other."""
+    """Return the score of each pair of letters."""
     same = np.array([[float(p == q) for q in b] for p in a])
     return parameters[0] * same + parameters[1] * (1 - same)
 
 
 def known(a: str, b: str) -> tuple[Any, int]:
-    """The known alignment: the letters along the longest common subsequence, and how many gaps that leaves."""
+    """Return the known alignment: the longest common subsequence, and the number of gaps it leaves."""
     n, m = len(a), len(b)
     longest = np.zeros((n + 1, m + 1), int)
     for i in range(n - 1, -1, -1):
@@ -67,7 +67,7 @@ def known(a: str, b: str) -> tuple[Any, int]:
 
 
 def loss(parameters: Any, pairs: list[tuple[str, str]]) -> Any:
-    """How improbable the known alignments are, with a little weight on large scores."""
+    """Return the negative log-probability of the known alignments, with a small penalty on large scores."""
     total = 0.01 * (parameters * parameters).sum()
     for a, b in pairs:
         path, gaps = known(a, b)
@@ -99,7 +99,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The probability of each pair of letters, before and after."""
+    """Draw the probability of each pair of letters, before and after the fit."""
     found = fit(small)
     panels = (picture := Figure(figsize=(7, 3.6))).subplots(1, 2)
     for axes, probability, title in zip(panels, found["probabilities"], ("all scores 0", "learnt scores")):

@@ -21,7 +21,7 @@ from viewgrad.scipy import optimize
 
 
 def soft_dtw(a: Any, b: Any, softness: float) -> Any:
-    """The cost of the best alignments of two series, as a soft minimum over all of them."""
+    """Return the cost of the alignment of two series, as a soft minimum over all alignments."""
     n, m = len(a), len(b)
     costs = (a[:, None] - b[None, :]) ** 2
     table = vg.full((n + 1, m + 1), 1e6)
@@ -35,7 +35,7 @@ def soft_dtw(a: Any, b: Any, softness: float) -> Any:
 
 
 def peaks(length: int) -> list[Any]:
-    """Series of the same shape at different speeds."""
+    """Return series of the same shape at different speeds."""
     times = np.linspace(0.0, 1.0, length)
     return [np.exp(-120 * (times - at) ** 2) - 0.5 * np.exp(-90 * (times - at - 0.25) ** 2) for at in (0.25, 0.4, 0.6)]
 
@@ -60,7 +60,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The series, their mean and their barycentre."""
+    """Draw the series, their mean and their barycentre."""
     found = fit(small)
     axes = (picture := Figure(figsize=(7, 3.4))).subplots()
     for one in found["series"]:

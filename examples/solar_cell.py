@@ -52,7 +52,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The measured points, and the curve before and after the fit."""
+    """Draw the measured points, and the curve before and after the fit."""
     found = fit(small)
     picture = Figure(figsize=(7, 4))
     axes = picture.subplots()

@@ -1,6 +1,6 @@
 """Train a PyTorch network whose last layer is a loop over time that fills a table in place.
 
-The network looks at a series and chooses how strongly to smooth it. The smoothing itself, one step after another, is a
+The network reads a series and chooses how strongly to smooth it. The smoothing itself, one step after another, is a
 compiled viewgrad function that PyTorch differentiates as one of its own operations.
 
     pip install viewgrad[interop-torch,compile]
@@ -25,7 +25,7 @@ from viewgrad.interop import torch_function
 
 @vg.compile
 def one_step_errors(series: Any, alpha: Any) -> Any:
-    """The squared errors of forecasts by exponential smoothing, for each series its own weight."""
+    """Return the squared errors of forecasts by exponential smoothing, with a weight for each series."""
     count, length = series.shape
     level, errors = vg.zeros((count, length)), vg.zeros((count, length))
     level[:, 0] = series[:, 0]
@@ -36,7 +36,7 @@ def one_step_errors(series: Any, alpha: Any) -> Any:
 
 
 def data(count: int, length: int) -> tuple[Any, Any]:
-    """Levels that move at random under noise, and how much of either there is."""
+    """Return noisy random walks, and the step size of each."""
     rng = np.random.default_rng(0)
     movement = rng.uniform(0.05, 1.5, count)
     level = np.cumsum(rng.normal(size=(count, length)) * movement[:, None], axis=1)
@@ -44,7 +44,7 @@ def data(count: int, length: int) -> tuple[Any, Any]:
 
 
 def features(series: Any) -> Any:
-    """The logarithms of the sizes of the differences over one step and over five."""
+    """Return the log standard deviations of the differences over one step and over five."""
     sizes = [np.log(np.std(series[:, k:] - series[:, :-k], axis=1)) for k in (1, 5)]
     return torch.tensor(np.stack(sizes, axis=1))
 
@@ -60,7 +60,7 @@ def fit(small: bool = False) -> dict[str, Any]:
     given, known = features(series), torch.tensor(series)
     network = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
     with torch.no_grad():
-        network[-1].bias.fill_(-6.0)  # almost no weight for what is new
+        network[-1].bias.fill_(-6.0)  # almost no weight for new values
     optimizer = torch.optim.Adam(network.parameters(), lr=0.03)
     errors = torch_function(one_step_errors)
     losses = []
@@ -79,7 +79,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """What the network has learnt, beside the weight that is best."""
+    """Draw the learnt weights beside the optimal ones."""
     found = fit(small)
     left, right = (picture := Figure(figsize=(7, 3.2))).subplots(1, 2)
     left.plot(found["losses"])

@@ -21,7 +21,7 @@ import viewgrad as vg
 
 
 def observed(years: int, stations: int) -> Any:
-    """Temperatures by month, with gaps."""
+    """Return monthly temperatures with gaps."""
     rng = np.random.default_rng(0)
     time = np.arange(12 * years) / 12
     latitude = np.linspace(30.0, 65.0, stations)
@@ -33,7 +33,7 @@ def observed(years: int, stations: int) -> Any:
 
 
 def model(mean: Any, swing: Any, peak: Any, trend: Any, like: Any) -> Any:
-    """Temperatures that follow the seasons: a mean and a swing for each station, one peak and one trend for all."""
+    """Return seasonal temperatures: a mean and an amplitude for each station, one peak and one trend for all."""
     stations = {"station": like.station}
     mean = xr.DataArray(mean, dims="station", coords=stations)
     swing = xr.DataArray(swing, dims="station", coords=stations)
@@ -54,7 +54,7 @@ def fit(small: bool = False) -> dict[str, Any]:
         mean, swing = parameters[:count] * 10, parameters[count : 2 * count] * 10
         away = model(mean, swing, parameters[-2], parameters[-1], data) - filled
         per_station = (away**2 * known).sum("time") / known.sum("time")
-        return per_station.data.mean()  # the tensor itself: xarray makes arrays of results without dimensions
+        return per_station.data.mean()  # the tensor itself: xarray converts 0-d results to plain arrays
 
     start = np.concatenate([np.ones(2 * count), [0.4, 0.0]])
     both = vg.value_and_grad(loss)
@@ -64,7 +64,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 
 
 def figure(small: bool = False) -> Figure:
-    """The temperatures of three stations, and the model."""
+    """Draw the temperatures of three stations, and the model."""
     found = fit(small)
     axes = (picture := Figure(figsize=(7, 3.2))).subplots()
     for place in np.linspace(0, found["data"].sizes["station"] - 1, 3).astype(int):
