@@ -123,7 +123,7 @@ REFUSED = {
     "a quantity from outside": (lambda x: np.asarray(QUANTITY * x).sum(), "is converted to a plain array"),
     "writing to an array of a class": (lambda x: SIGNAL.copy().__setitem__(0, x[0]), "plain number"),
     "a structured array": (lambda x: np.array([(x[0], 1)], dtype=[("a", float), ("b", int)])["a"], "structured dtype"),
-    "a structured cast": (lambda x: x.astype([("a", float)])["a"].sum(), "structured dtype"),
+    "a structured cast": (lambda x: x.astype([("a", float)])["a"].sum(), "plain numbers"),
 }
 
 

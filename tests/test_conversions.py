@@ -385,13 +385,10 @@ def test_object_arrays_hold_tensors():
     assert type(vg.Tensor([1.0]).astype(object)) is np.ndarray
 
 
-@pytest.mark.parametrize("name", ["frexp", "ulp", "nextafter"])
-def test_functions_of_math_without_a_derivative_are_refused_in_forward_mode(name):
-    more = (5.0,) if name == "nextafter" else ()
-    program = lambda x: np.sum(getattr(math, name)(x, *more)) * x
+def test_functions_of_math_without_a_derivative_are_refused_in_forward_mode():
     for transform in (vg.grad, lambda f: lambda x: vg.jvp(f, (x,), (1.0,))):
-        with pytest.raises(UnsupportedFunctionError, match=f"math.{name}"):
-            transform(program)(1.5)
+        with pytest.raises(UnsupportedFunctionError, match=r"math\.ulp"):
+            transform(lambda x: math.ulp(x) * x)(1.5)
 
 
 # -- drawn programs ----------------------------------------------------------------------------------------------------

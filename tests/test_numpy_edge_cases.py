@@ -179,3 +179,4 @@ def test_frexp_and_nextafter_of_the_math_module(x):
         value, gradient = vg.value_and_grad(function)(x)
         assert value == f(x)
         np.testing.assert_allclose(gradient, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6)
+        np.testing.assert_allclose(vg.jvp(function, (x,), (1.0,))[1], gradient)

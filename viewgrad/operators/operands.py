@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import DifferentiabilityError, GradientMismatchError
+from ..errors import DifferentiabilityError, GradientMismatchError, UnsupportedTypeError
 from ..tensor.creation import as_operand, from_number
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import no_grad
@@ -62,7 +62,10 @@ def operands(*values: Any) -> Sequence[Any]:
     ]
     if not dtypes:
         return [as_operand(value) for value in values]
-    dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
+    try:
+        dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
+    except np.exceptions.DTypePromotionError as error:  # of a date and a number
+        raise UnsupportedTypeError(str(error)) from None
     return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
 
 

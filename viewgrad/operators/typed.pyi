@@ -930,7 +930,8 @@ def astype(x: _TensorLike, dtype: npt.DTypeLike | None, /, *, copy: bool = True,
         dtype: the desired dtype.
         copy: False returns the tensor itself if it already has the dtype.
 
-    For the dtype `object`, the result is a NumPy array of the elements, each a tensor with its history.
+    For the dtype `object`, the result is a NumPy array of the elements, each a tensor with its history; for strings,
+    dates and structured dtypes, it is a NumPy array of plain values.
     """
 
 def average(a: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:

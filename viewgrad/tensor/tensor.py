@@ -53,6 +53,8 @@ Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | SupportsFloat | SupportsCo
 UFUNCS: Final = AdapterTable()
 # Functions that register operators on first use, so that importing the library does not import SciPy.
 LATE: Final[list[Callable[[], None]]] = []
+# Compute with NumPy what involves arrays that tensors do not support, or return NotImplemented.
+FALLBACKS: Final[list[Callable[[Any, Any, Any], Any]]] = []
 FUNCTIONS: Final = AdapterTable()
 
 
@@ -454,28 +456,34 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             for settle in LATE:
                 settle()
             handler = UFUNCS.get((ufunc, kind))
-        if handler is None:
-            name = ufunc.__name__ if kind == "__call__" else f"{ufunc.__name__}.{kind}"
-            raise UnsupportedFunctionError(_unknown(name, ufunc))
         if out is not None:
             kwargs["out"] = out[0] if len(out) == 1 else out
         try:
+            if handler is None:
+                name = ufunc.__name__ if kind == "__call__" else f"{ufunc.__name__}.{kind}"
+                raise UnsupportedFunctionError(_unknown(name, ufunc))
             return handler(*inputs, **kwargs)
-        except UnsupportedTypeError:
+        except (UnsupportedTypeError, UnsupportedFunctionError):
             if any(_has_own_rules(type(each), "__array_ufunc__") for each in inputs):
                 return NotImplemented
-            raise
+            result = _computed_by_numpy(getattr(ufunc, kind), inputs, kwargs)
+            if result is NotImplemented:
+                raise
+            return result
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function)
-        if handler is None:
-            raise UnsupportedFunctionError(_unknown(function.__name__))
         try:
+            if handler is None:
+                raise UnsupportedFunctionError(_unknown(function.__name__))
             return handler(*args, **kwargs)
-        except UnsupportedTypeError:
+        except (UnsupportedTypeError, UnsupportedFunctionError):
             if any(_has_own_rules(kind, "__array_function__") for kind in types):
                 return NotImplemented
-            raise
+            result = _computed_by_numpy(function, args, kwargs)
+            if result is NotImplemented:
+                raise
+            return result
 
     # -- Python's protocols --------------------------------------------------------------------------------------------
 
@@ -798,9 +806,15 @@ def is_numeric_array(value: Any) -> bool:
     return type(value) is ndarray and value.dtype.kind in "biufc" and value.dtype.isnative
 
 
+def _computed_by_numpy(function: Any, args: Any, kwargs: Any) -> Any:
+    """Return NumPy's result for operands that tensors do not support; NotImplemented if a history would be lost."""
+    results = (compute(function, args, kwargs) for compute in FALLBACKS)
+    return next((result for result in results if result is not NotImplemented), NotImplemented)
+
+
 def _check_dtype(dtype: np.dtype[Any]) -> None:
     if dtype.kind not in "biufc":
-        raise TypeError(f"a tensor holds bools, integers, floats or complex numbers, not {dtype}")
+        raise UnsupportedTypeError(f"a tensor holds bools, integers, floats or complex numbers, not {dtype}")
 
 
 def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:

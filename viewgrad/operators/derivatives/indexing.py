@@ -71,7 +71,8 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
         dtype: the desired dtype.
         copy: False returns the tensor itself if it already has the dtype.
 
-    For the dtype `object`, the result is a NumPy array of the elements, each a tensor with its history.
+    For the dtype `object`, the result is a NumPy array of the elements, each a tensor with its history; for strings,
+    dates and structured dtypes, it is a NumPy array of plain values.
     """
     dtype = np.dtype(dtype)
     if dtype.kind == "O":

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import UnsupportedFunctionError
+from ...errors import UnsupportedFunctionError, UnsupportedTypeError
 from ...tensor.creation import COMMON, as_operand, holds_tensor, with_arrays
 from ...tensor.tensor import FUNCTIONS, Tensor
 from ...tensor.trace_hooks import composed
@@ -79,8 +79,9 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             options = {key: _each(value) if key in lists else as_argument(value) for key, value in kwargs.items()}
             try:
                 return handler(*given, **options)
-            except TypeError:
-                if function in WRITING or isinstance(options.get("out"), Tensor):
+            except TypeError as error:
+                target = args[0] if function in WRITING and args else options.get("out")
+                if isinstance(target, Tensor) and not isinstance(error, UnsupportedTypeError):
                     raise
                 if carries_history(args) or carries_history(kwargs):
                     raise

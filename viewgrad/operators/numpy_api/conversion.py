@@ -9,11 +9,12 @@ import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
 from ...tensor.escapes import has_tangent
-from ...tensor.tensor import Tensor, current_edge, from_array, from_new_array, is_numeric_array, is_scalar
+from ...tensor.tensor import FALLBACKS, Tensor, current_edge, from_array, from_new_array, is_numeric_array, is_scalar
 from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
 OUTPUTS: Final = ("out", "output")  # the names of output arguments in NumPy's and SciPy's functions
+STRINGS: Final = frozenset("SUT")  # kinds of dtypes to which even values with a history are converted
 
 
 def carries_history(value: Any) -> bool:
@@ -80,6 +81,27 @@ def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[st
             on_values(function, args, kwargs | {key: buffer})
             return target.copy_(from_array(buffer))
     return as_tensors(function(*map(plain_values, args), **plain_values(kwargs)))
+
+
+def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Return NumPy's result of operands that tensors do not support, such as dates, unless a history would be lost."""
+    if carries_history((*args, kwargs)) or _adds_meaning((*args, *kwargs.values())):
+        return NotImplemented
+    out = kwargs.get("out")
+    if not isinstance(out, np.ndarray):
+        return on_values(function, args, kwargs)
+    function(*map(plain_values, args), **plain_values(kwargs))
+    return out
+
+
+def _adds_meaning(value: Any) -> bool:
+    """Return whether an array of a class that adds to its elements, such as a mask, is among arguments."""
+    if isinstance(value, np.ndarray):
+        return type(value) is not np.ndarray and getattr(value, "__array_priority__", 0.0) > 0
+    return isinstance(value, NESTED) and any(map(_adds_meaning, value))
+
+
+FALLBACKS.append(on_unsupported)
 
 
 def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:

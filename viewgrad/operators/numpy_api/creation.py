@@ -17,7 +17,7 @@ from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined, w
 from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, is_scalar
 from . import numerical_ranges
-from .conversion import NESTED, as_argument, as_tensors, detached_values, is_structured, plain_values
+from .conversion import NESTED, STRINGS, as_argument, as_tensors, detached_values, is_structured, plain_values
 
 CREATORS: dict[str, Callable[..., Any]] = {}
 
@@ -97,9 +97,10 @@ def array(
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = object
         if holds_tensor(object):
-            if np.dtype(dtype).kind == "O" and _is_ragged(object):
+            kind = "" if dtype is None else np.dtype(dtype).kind
+            if kind == "O" and _is_ragged(object):
                 return _of_objects(object, ndmin)
-            given = _elements(object) if dtype is None or np.dtype(dtype).kind not in "mM" else _times(object)
+            given = plain_values(object) if kind in STRINGS else _times(object) if kind in "mM" else _elements(object)
         return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]
     made = object if isinstance(object, Tensor) else joined(object).contiguous()
     if dtype is not None and np.dtype(dtype) != made.dtype:

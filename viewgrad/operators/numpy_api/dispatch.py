@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import UnsupportedTypeError
 from ...tensor.adapters import AdapterTable
 from ...tensor.creation import as_operand, zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
@@ -90,7 +91,7 @@ def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -
 def require_tensor(out: Any, name: str) -> None:
     """Raise if the target of a tensor result is not a tensor."""
     if not isinstance(out, Tensor):
-        raise TypeError(
+        raise UnsupportedTypeError(
             f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
             "zeros(), empty() or array() of viewgrad.numpy instead of numpy; out= takes a Tensor"
         )

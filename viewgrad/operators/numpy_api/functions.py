@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import UnsupportedTypeError
 from ...tensor import creation
 from ...tensor.async_safety import in_own_context
 from ...tensor.creation import as_operand
@@ -251,7 +252,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if not isinstance(dst, Tensor):
-        raise TypeError(
+        raise UnsupportedTypeError(
             "a tensor cannot be written to a plain array, which has no history (by np.copyto, np.full or "
             "np.full_like): make that a tensor first, by zeros(), empty(), full() or array() of viewgrad.numpy"
         )

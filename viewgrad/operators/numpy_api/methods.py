@@ -25,7 +25,7 @@ from ...views import view_ops as views
 from .. import OPERATORS
 from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
-from .conversion import detached_values, is_structured
+from .conversion import STRINGS, detached_values, plain_values
 from .dispatch import check_cast, of_dtype, write_out
 from .ufuncs import argsort, sort
 
@@ -108,8 +108,11 @@ def _astype(
     _in_columns(self, order)  # raises for unknown orders
     if casting != "unsafe":
         check_cast(self.dtype, dtype, casting, "astype")
-    if is_structured(dtype):
-        return detached_values(self, "astype() to a structured dtype").astype(dtype)
+    wanted = np.dtype(dtype)
+    if wanted.kind in STRINGS:
+        return plain_values(self).astype(wanted)
+    if wanted.kind not in "biufcO":
+        return detached_values(self, f"astype() to the dtype {wanted}").astype(wanted)
     return astyped(self, dtype, copy)
 
 

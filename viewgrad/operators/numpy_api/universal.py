@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import UnsupportedTypeError
 from ...tensor.creation import holds_tensor, with_arrays
 from ...tensor.tensor import UFUNCS, Tensor
 from ...tensor.trace_hooks import composed
 from .. import OPERATORS
 from ..codegen.generate import body, environment
 from .adapted import lost
-from .conversion import as_argument, as_tensors, carries_history, on_values
+from .conversion import as_argument, as_tensors, carries_history, on_unsupported, on_values
 from .dispatch import in_numpy_names, meaning
 from .lazy_functions import lazy_function
 
@@ -82,7 +83,13 @@ class UniversalFunction:
             kwargs = kwargs | {"out": out[0]}
         handler = UFUNCS.get((self.numpy, kind))
         if handler is not None:
-            return handler(*map(as_argument, args), **kwargs)
+            try:
+                return handler(*map(as_argument, args), **kwargs)
+            except UnsupportedTypeError:
+                result = on_unsupported(method, args, kwargs)
+                if result is NotImplemented:
+                    raise
+                return result
         module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
         name = f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}")
 

@@ -265,7 +265,11 @@ class Memories:
         value = None
         for array, part in parts:
             window = memory.window(array)
-            assert window is not None
+            if window is None:
+                raise TraceError(
+                    "a tensor was made of an array whose elements are not whole elements apart, such as a field of a "
+                    "structured array"
+                )
             if value is None:
                 if memory.is_whole(window):
                     value = part
