@@ -60,16 +60,11 @@ RENAMED: Final = {
     "degrees": "rad2deg", "bitwise_not": "invert", "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift", "expit": "sigmoid", "fabs": "fabs",
 }  # fmt: skip
-ROWS: Final = frozenset(
-    """
-    positive neg square reciprocal sqrt cbrt fabs abs sign conj add sub mul div floor_divide remainder fmod pow exp exp2
-    expm1 log log2 log10 log1p logaddexp logaddexp2 sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh
-    arctanh deg2rad rad2deg arctan2 hypot sigmoid relu softplus floor ceil trunc rint maximum minimum fmax fmin copysign
-    where clip equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
-    isnan isinf isfinite signbit bitwise_and bitwise_or bitwise_xor invert left_shift right_shift lerp
-    erf erfc gammaln gamma digamma ndtr silu logsigmoid relu6 sinc
-    """.split()
-)
+# The elementwise operators without options.
+ROWS: Final = frozenset({
+    name for name, row in OPERATORS.items()
+    if row.elementwise and not name.startswith("_") and len(row.signature.tensors) == len(row.signature.arguments)
+})
 
 
 # Functions of `math` that are rows, by NumPy's names.
