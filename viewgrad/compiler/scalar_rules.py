@@ -17,9 +17,10 @@ from typing import Any, Final
 import attrs
 
 from ..operators.define import OPERATORS
-from ..operators.language.namespace import ARRAY_FUNCTIONS, COMPILED_FORMS
+from ..operators.language.namespace import ARRAY_FUNCTIONS, COMPILED_FORMS, is_formula_function
 from ..operators.language.rename import Renamed, copied
 from ..operators.language.spec import Kernel, Operator
+from .backends.scalar_runtime import FUNCTIONS, MATH
 
 
 @attrs.frozen
@@ -81,11 +82,7 @@ RULES: Final[dict[str, Rule]] = dict(_rules_of_rows()) | {
 OPERATOR_RULES: Final = {name: rule for name, rule in RULES.items() if rule.declared == name}
 OPERATOR_RULES["neg_"] = RULES["neg_"] = RULES["neg"]
 # Functions of formulas that are functions of the generated source too.
-KNOWN: Final = frozenset({
-    "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",
-    "digamma", "flowing", "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1",
-    "abs", "exp2", "less_exponent", "square", "tie_hit",
-})
+KNOWN: Final = frozenset({"abs", *filter(is_formula_function, (*MATH, *[each.__name__ for each in FUNCTIONS]))})
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from .segments import Segments, Tape, copied, put_back
 Array = np.ndarray[Any, Any]
 
 
-class GiveUp(Exception):
+class Bailout(Exception):
     """Raised if a program encounters an unsupported case; the function then runs eagerly."""
 
 
@@ -160,7 +160,7 @@ def last_written(target: Any, index: Any) -> Any:
 def viewed(base: Any, view: Any) -> Any:
     """Return the view; give up if it is a copy."""
     if not np.may_share_memory(base, view) and view.size:
-        raise GiveUp
+        raise Bailout
     return view
 
 
@@ -325,7 +325,7 @@ class _Rows:
 HOST: Final[dict[str, Any]] = {
     "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
     "writable": writable, "Segments": Segments, "Tape": Tape, "copied": copied, "put_back": put_back,
-    "gradients_of": gradients_of, "tangent_of": tangent_of, "flowing_arrays": flowing_arrays, "GiveUp": GiveUp,
+    "gradients_of": gradients_of, "tangent_of": tangent_of, "flowing_arrays": flowing_arrays, "Bailout": Bailout,
     "CapacityExceeded": CapacityExceeded,
     "rows": _Rows(), "formulas": ARRAY_FUNCTIONS, "asarray": np.asarray, "math": math,
     "NONE": SimpleNamespace(),

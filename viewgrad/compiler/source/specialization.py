@@ -18,7 +18,7 @@ from .argument_types import is_same, objects_in
 from .build import Program
 from .objects import guards_hold, quick_check
 from .read import Source
-from .runtime import GiveUp
+from .runtime import Bailout
 
 MAX_FAILURES: Final = 8  # failed runs in a row after which calls run eagerly
 
@@ -143,7 +143,7 @@ def transition(of: SourceSpecialization, event: Event) -> None:
             of.runs_at_failure = of.runs
             if isinstance(error, IndexError) and not of.wraps:
                 of.wraps, of.failures_in_row = True, 0
-            elif isinstance(error, (RuntimeError, GiveUp)) and of.lowers and is_native:
+            elif isinstance(error, (RuntimeError, Bailout)) and of.lowers and is_native:
                 of.lowers, of.failures_in_row = False, 0  # arrays may be broadcast that were not expected to be
             elif of.failures_in_row >= MAX_FAILURES:
                 transition(of, FellBack(f"{MAX_FAILURES} runs in a row failed: {failure_text(error)}"))
@@ -153,7 +153,7 @@ def transition(of: SourceSpecialization, event: Event) -> None:
 
 def failure_text(error: Exception) -> str:
     """Return the reason of a failed run."""
-    if isinstance(error, GiveUp):
+    if isinstance(error, Bailout):
         return "a check failed"
     return f"{type(error).__name__} {error}".strip()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tensor.masked_backward import holds_nan
 from .build import Program
-from .runtime import CapacityExceeded, GiveUp
+from .runtime import Bailout, CapacityExceeded
 
 TAPE: Final = 1 << 12  # entries of the first run
 KEPT_STACKS: Final = 4
@@ -37,14 +37,14 @@ class Tapes:
         """Return the results of a program, and the function that pulls gradients back.
 
         Raises:
-            GiveUp: if a result shares memory with an argument.
+            Bailout: if a result shares memory with an argument.
         """
         outputs, pullback = self._within_limit(program, arrays)
         for value in outputs[: len(program.results)]:
             if isinstance(value, np.ndarray) and any(
                 isinstance(each, np.ndarray) and np.may_share_memory(value, each) for each in arrays
             ):
-                raise GiveUp
+                raise Bailout
         return outputs, pullback
 
     def value_and_gradients(self, program: Program, arrays: Sequence[Any]) -> tuple[float, Any]:

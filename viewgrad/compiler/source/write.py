@@ -167,7 +167,7 @@ class Writer(ExpressionWriter):
                 inner += [f"        if {seed} is not None:", f"            {place} += {seed}"]
         inner += ["    " + line for line in backward_lines]
         left = ["tape", *(["nf", "ni"] if tape else [])]  # an invariant that costs nothing to check
-        inner += [f"        if {' or '.join(left)}:", "            raise GiveUp"]
+        inner += [f"        if {' or '.join(left)}:", "            raise Bailout"]
         gradients = "".join([self.gradient(name) + ", " for name in wanted])
         inner.append(f"        return ({gradients.rstrip()})")
         tail = [f"    return {give}, pullback"]
@@ -345,7 +345,7 @@ class Writer(ExpressionWriter):
         self.lines.append(f"{indent}{place} {sign} {self.text(stmt.value)}")
 
     def on_Check(self, stmt: ir.Check, indent: str) -> None:
-        error = "raise RuntimeError" if self.in_kernel else "raise GiveUp"
+        error = "raise RuntimeError" if self.in_kernel else "raise Bailout"
         if stmt.of_index or stmt.of_capacity:
             error = "raise IndexError" if stmt.of_index else "raise CapacityExceeded"
         if stmt.test == ir.Const(False, stmt.test.kind):
