@@ -1,6 +1,7 @@
 """Compiled functions by the source tier: one program for all lengths, guards, errors, gradients of every order."""
 
 import dataclasses
+import importlib
 import linecache
 import math
 import pickle
@@ -1032,3 +1033,39 @@ def test_kernels_write_nothing_beyond_the_tape(function, uncompiled_kernels, mon
         assert onp.isclose(value, expected[0]) and onp.allclose(gradient, expected[1])
         ((entry,),) = compiled.tier.specializations.values()
         assert entry.runs == 1 and not entry.failures_in_row
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_source_that_was_edited_after_its_import_is_not_read(tmp_path, monkeypatch):
+    text = """def f(x, n):
+    s = 0.0
+    for v in x:
+        s += v * v{}
+    if n > 1:
+        s = s * {}
+    return s
+"""
+    path = tmp_path / "edited_later.py"
+    path.write_text(text.format("", 2.0))
+    monkeypatch.syspath_prepend(tmp_path)
+    f = importlib.import_module("edited_later").f
+    for after in (("", 3.0), (" * v", 2.0)):
+        path.write_text(text.format(*after))
+        linecache.checkcache(str(path))
+        run = compiled(f)
+        for n in (0, 0, 5):
+            assert run(vg.Tensor([1.0, 2.0]), n).item() == f([1.0, 2.0], n)
+        assert not is_taken(run)
+        assert "has changed since its code was compiled" in str(run.explain())
+
+
+def test_replaced_constants_of_a_function_are_seen():
+    def f(x):
+        return x * 42.0
+
+    f.__code__ = f.__code__.replace(co_consts=(None, 256.0))
+    run = compiled(f)
+    for _ in range(2):
+        assert run(vg.Tensor(2.0)).item() == 512.0

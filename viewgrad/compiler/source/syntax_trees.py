@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 import types
+import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -49,7 +50,49 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     if len(fitting) > 1 and len({ast.dump(node) for node in fitting}) > 1:
         raise NotSupported("several lambdas on one line cannot be distinguished; put them on separate lines")
     found_node: ast.FunctionDef | ast.Lambda = fitting[0]
+    if not _is_code_of(code, "".join(lines), found_node):
+        raise NotSupported(f"the source of {function.__qualname__} has changed since its code was compiled")
     return found_node
+
+
+def _is_code_of(code: types.CodeType, source: str, node: ast.FunctionDef | ast.Lambda) -> bool:
+    """Return whether a code object was compiled from a source, which may have been edited since.
+
+    The code of a function with assertions may differ, since pytest rewrites them.
+    """
+    if any(isinstance(each, ast.Assert) for each in ast.walk(node)):
+        return True
+    compiled = _code_objects(source)
+    places = compiled.get((code.co_firstlineno, code.co_name), ())
+    return not compiled or any(_is_same_code(code, each) for each in places)
+
+
+@lru_cache(maxsize=64)
+def _code_objects(source: str) -> dict[tuple[int, str], list[types.CodeType]]:
+    """Return the code objects of the functions of a source by first line and name; none if it is not all Python."""
+    found: dict[tuple[int, str], list[types.CodeType]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were shown when the user's module was compiled
+        try:
+            waiting = [compile(source, "<source>", "exec", dont_inherit=True)]
+        except (SyntaxError, ValueError):
+            return found
+    while waiting:
+        code = waiting.pop()
+        found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
+        waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return found
+
+
+def _is_same_code(code: types.CodeType, other: types.CodeType) -> bool:
+    if code.co_code != other.co_code or code.co_names != other.co_names or code.co_varnames != other.co_varnames:
+        return False
+    return len(code.co_consts) == len(other.co_consts) and all(
+        _is_same_code(one, two)
+        if isinstance(one, types.CodeType) and isinstance(two, types.CodeType)
+        else type(one) is type(two) and (repr(one) == repr(two) or (type(one) is frozenset and one == two))
+        for one, two in zip(code.co_consts, other.co_consts, strict=True)
+    )
 
 
 def _alone(code: types.CodeType) -> list[Any]:
