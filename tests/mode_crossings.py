@@ -22,6 +22,7 @@ STEP = 1e-30
 WEIGHTS = np.array([1.0, -0.5, 0.3, 0.7])  # of the gradient, for second derivatives
 # How functions are compiled: both tiers, and with NumPy's names replaced.
 COMPILED = {"traced": {"specialize": True}, "from source": {"specialize": False}, "adopted": {"adopt": True}}
+EXECUTED = {"executor": "python"}
 
 # Functions of vectors that write through views.
 PARTS = """
@@ -118,8 +119,27 @@ class Modes:
             return f(v)
         key = way, f.__name__
         if key not in self.compiled_functions:
-            self.compiled_functions[key] = vg.compile(f, executor="python", **COMPILED[way])
+            self.compiled_functions[key] = vg.compile(f, **EXECUTED, **COMPILED[way])
         return self.compiled_functions[key](v)
+
+    def recomputed(self, way, f, v):
+        """Checkpoint a compiled function that has a checkpoint inside."""
+        if not is_tensor(v):
+            return f(v)
+        key = way, f.__name__, "inside"
+        if key not in self.compiled_functions:
+            self.compiled_functions[key] = vg.compile(lambda b: vg.checkpoint(f)(b) * 1.0, **EXECUTED, **COMPILED[way])
+        return vg.checkpoint(self.compiled_functions[key])(v)
+
+    def recomputed_rows(self, way, f, v):
+        """Checkpoint a compiled function of each row."""
+        if not is_tensor(v):
+            return self.mapped(f, v)
+        key = way, f.__name__
+        if key not in self.compiled_functions:
+            self.compiled_functions[key] = vg.compile(f, **EXECUTED, **COMPILED[way])
+        compiled = self.compiled_functions[key]
+        return vg.checkpoint(lambda b: self.mapped(compiled, b))(v)
 
     def adopted(self, f, v):
         return vg.adopt(f)(v) if is_tensor(v) else f(v)
@@ -223,6 +243,7 @@ WRITES = [
 VALUES = [
     "{v} * {u}", "{v}[::-1]", "modes.constant({v}) * {u}", "modes.gradient({v})", "modes.tangent({v})",
     "modes.curvature({v})", "modes.pulled_back({v})", "modes.mapped(modes.gradient, {v})",
+    "modes.recomputed({way!r}, {f}, {v})", "modes.recomputed_rows({way!r}, {f}, {v})",
     "modes.checkpointed({f}, modes.compiled({way!r}, {g}, {v}))", "modes.compiled({way!r}, {f}, {v})",
     "modes.mapped(lambda row: modes.checkpointed({f}, row), {v})",
     "modes.checkpointed(lambda row: modes.gradient({f}(row)), {v})",

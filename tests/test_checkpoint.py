@@ -241,6 +241,48 @@ def test_compiled_functions_that_are_compiled_between_the_two_runs(absorbs, spec
         close(grad(value, x)[0], grad(expected, x, retain_graph=True)[0])
 
 
+def product(z):
+    b = z * 1.0
+    b[1:] += vg.sin(b[:-1])
+    return b * z
+
+
+def rows(f):
+    return lambda x: (vg.vmap(f)(vg.stack([x, 2.0 * x])) * vg.Tensor([[1.0], [0.5]])).sum(axis=0)
+
+
+BODIES = {
+    "checkpoint inside": lambda z: vg.checkpoint(product)(z) * 1.5,
+    "two checkpoints inside": lambda z: vg.checkpoint(lambda y: vg.checkpoint(product)(y) * y)(z),
+    "elements": lambda z: product(z) * z[0] * z[1],
+    "a gradient inside": lambda z: vg.func.grad(lambda y: (product(y) ** 2).sum())(z),
+}
+DOORS = {
+    "itself": lambda f: f,
+    "in a checkpoint": lambda f: lambda x: vg.checkpoint(f)(x) * 1.0,
+    "vmap": rows,
+    "functionalize": vg.func.functionalize,
+    "compiled": lambda f: vg.compile(lambda x: f(x) * 1.0, executor="python", specialize=False),
+    "a gradient": lambda f: vg.func.grad(lambda x: f(x).sum()),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("body", BODIES)
+def test_the_second_run_takes_the_paths_of_compiled_functions(body, door):
+    """The first calls run the function and trace it; a traced run has no nodes of checkpoints, a plain one has."""
+    for specialize in (False, True):
+        compiled = vg.compile(BODIES[body], executor="python", specialize=specialize)
+        taken = DOORS[door](compiled)
+        x = leaf(4)
+        expected = grad((DOORS[door](BODIES[body])(x) ** 2).sum(), x)[0]
+        for number in range(4):
+            value = (vg.checkpoint(taken)(x) ** 2).sum()
+            if number == 1:
+                rows(compiled)(x)  # calls in the meantime
+            close(grad(value, x)[0], expected)
+
+
 def test_hooks_registered_after_the_call_raise():
     x, w = leaf(3), leaf(3)
     y = vg.checkpoint(lambda x: x * w)(x)

@@ -13,7 +13,7 @@ import numpy as np
 from ..adoption import adopted_callable
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning, ViewInPlaceError
-from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls
+from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls, Path
 from ..func.numpy_results import array_or_number, as_given
 from ..func.transforms import value_and_grad as differentiable_value_and_grad
 from ..func.tree import Structure, flatten, unflatten
@@ -114,16 +114,25 @@ class Compiled:
 
     def _call_in(self, calls: CompiledCalls, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Make a call within a recorded run; when that run is repeated, the call takes the same path."""
-        number, must_run_function = calls.begin()
-        if must_run_function:
+        number, path = calls.begin()
+        if path is Path.FUNCTION or path is Path.TRACED:
             with within_compiled():
-                return _with_current_histories(self.function(*args, **keywords))
-        programs: list[Any] = [each for known in self.tier.specializations.values() for each in known]
-        programs += [each for each in self.cache.specializations if each.is_verified]
-        before = [each.runs for each in programs]
-        found = self._call(args, keywords)
-        calls.end(number, any(each.runs != runs for each, runs in zip(programs, before, strict=True)))
+                found = self._by_function(args, keywords, is_traced=path is Path.TRACED)
+        else:
+            programs: list[Any] = [each for known in self.tier.specializations.values() for each in known]
+            programs += [each for each in self.cache.specializations if each.is_verified]
+            before, traces = [each.runs for each in programs], self.cache.traces
+            found = self._call(args, keywords)
+            ran_program = any(each.runs != runs for each, runs in zip(programs, before, strict=True))
+            path = Path.TRACED if self.cache.traces != traces else Path.PROGRAM if ran_program else Path.FUNCTION
+        calls.end(number, path)
         return _with_current_histories(found)
+
+    def _by_function(self, args: tuple[Any, ...], keywords: dict[str, Any], is_traced: bool) -> Any:
+        """Run the function, in the way of an earlier call: traced or not."""
+        if not is_traced:
+            return self.function(*args, **keywords)
+        return capture(self.function, self.arguments.call(args, keywords, current_mode()), is_first=False).result
 
     def _slow_call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
         """Run a call without a ready program: trace it, compile it, or run the function."""
@@ -338,6 +347,7 @@ class Compiled:
         return of
 
     def _trace(self, of: Specialization, call: Call) -> Any:
+        self.cache.traces += 1
         found = capture(self.function, call, is_first=not of.usage.traces)
         if found.is_untraceable and self.arguments.make_static(call.structure, call.leaves):
             self.cache.remove(of)

@@ -192,6 +192,7 @@ class Cache:
         specializations: the specializations, in the order of their addition.
         fast_calls: the fast paths, each with its specialization.
         eager_calls: the signatures of calls that run the function.
+        traces: the number of calls that were traced.
         lock: held while any of these is changed.
     """
 
@@ -199,6 +200,7 @@ class Cache:
         self.specializations: list[Specialization] = []
         self.fast_calls: list[tuple[Specialization, FastCall]] = []
         self.eager_calls: list[EagerCall] = []
+        self.traces = 0
         self.lock = threading.RLock()
         self._clock = 0  # counts the specializations that were added
         self._replaced_unused = 0  # how many in a row were replaced without having run a program

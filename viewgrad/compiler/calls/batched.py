@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
+from ...func.compiled_calls import COMPILED_CALLS, Path
 from ...func.tree import Branch, Structure, flatten, unflatten
 from ...func.vmap import is_alike
 from ...operators.define import OPERATORS
@@ -138,12 +139,16 @@ class Batched:
         results: list[Any] = []
         rest = None
         is_open = not mode & ~GRAD  # whether a program may still be run in this call
+        calls = COMPILED_CALLS.get()
         for at in range(count):
             example = [_example_of(leaf, at) if number in numbers else leaf for number, leaf in enumerate(leaves)]
-            if is_open:
+            entry, path = (0, None) if calls is None else calls.begin()
+            if is_open and path is not Path.FUNCTION:
                 rest, is_open = self._rest(structure, example, mode, leaves, numbers, at, count)
-                if rest is not None:
-                    break
+            if calls is not None:
+                calls.end(entry, Path.FUNCTION if rest is None else Path.PROGRAM)
+            if rest is not None:
+                break
             given, given_keywords = unflatten(structure, example)
             results.append(self.compiled(*given, **given_keywords))
         if not count:
