@@ -58,6 +58,8 @@ def test_a_tensor_is_not_its_own_grad():
         x.grad = x
     x.grad = x.detach()
     assert x.grad is not None
+    del x.grad
+    assert x.grad is None
 
 
 # -- detached in place -------------------------------------------------------------------------------------------------

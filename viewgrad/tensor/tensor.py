@@ -242,6 +242,10 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 )
         self._grad = value
 
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set whether to compute gradients with respect to this leaf; return the tensor itself.
 
