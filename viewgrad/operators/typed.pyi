@@ -1442,7 +1442,7 @@ def prod(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None,
         a tensor.
 
     Gradient:
-        of self: `expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))`
+        of self: `times_reduced(conj(products_of_others(self, axis)), grad, axis, keepdims)`
 
     Example:
         >>> import viewgrad as vg
@@ -1515,7 +1515,7 @@ def std(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, 
         a tensor.
 
     Gradient:
-        of self: `expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)`
+        of self: `times_reduced(std_slope(self, result, axis, ddof), grad, axis, keepdims)`
 
     Example:
         >>> import viewgrad as vg
@@ -1587,7 +1587,7 @@ def var(a: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, 
         a tensor.
 
     Gradient:
-        of self: `expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+        of self: `times_reduced(var_slope(self, axis, ddof), grad, axis, keepdims)`
 
     Example:
         >>> import viewgrad as vg

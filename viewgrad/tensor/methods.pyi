@@ -1252,7 +1252,7 @@ class OperatorMethods:
             a tensor.
 
         Gradient:
-            of self: `expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))`
+            of self: `times_reduced(conj(products_of_others(self, axis)), grad, axis, keepdims)`
 
         Example:
             >>> import viewgrad as vg
@@ -1560,7 +1560,7 @@ class OperatorMethods:
             a tensor.
 
         Gradient:
-            of self: `expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)`
+            of self: `times_reduced(std_slope(self, result, axis, ddof), grad, axis, keepdims)`
 
         Example:
             >>> import viewgrad as vg
@@ -1722,7 +1722,7 @@ class OperatorMethods:
             a tensor.
 
         Gradient:
-            of self: `expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+            of self: `times_reduced(var_slope(self, axis, ddof), grad, axis, keepdims)`
 
         Example:
             >>> import viewgrad as vg

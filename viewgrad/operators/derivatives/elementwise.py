@@ -134,6 +134,7 @@ row(
     {"self": "grad * conj(1 - weight)", "end": "grad * conj(weight)", "weight": "grad * conj(end - self)"},
     forward_derivative="self_t + weight_p * (end_t - self_t) + weight_t * (end_p - self_p)",
     elementwise=True, inplace=True, dtype_kinds="fc", doc="The linear interpolation self + weight * (end - self).",
+    zero_in_masked_runs=True,
     kernel="self + weight * (end - self)",
 )
 
@@ -219,11 +220,12 @@ def sigmoid_forward(a: Array) -> Any:
         return 1 / (1 + np.exp(-a))
 
 
-unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).", kernel="sigmoid(self)")
+unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).",
+      zero_in_masked_runs=True, kernel="sigmoid(self)")
 unary("relu", lambda a: np.maximum(a, 0), "of_positive(grad, result)",
       "max(value, 0); gradient 0 at 0.", dtype_kinds="f", kernel=Kernel("maximum(self, 0.0)", is_exact=True))
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
-      "log(1 + exp(beta * self)) / beta.", dtype_kinds="f")
+      "log(1 + exp(beta * self)) / beta.", dtype_kinds="f", zero_in_masked_runs=True)
 
 # -- rounding: piecewise constant, so the gradient is 0 ----------------------------------------------------------------
 
@@ -264,19 +266,21 @@ binary("fmax", np.fmax,
         "masked_fill(grad, first_chosen(self >= other, other), 0)"),
        "where(first_chosen(self_p >= other_p, other_p), self_t, other_t)",
        "The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient.", dtype_kinds="fc",
+       masks_gradient=True,
        kernel=Kernel("fmax(self, other)", integers="self if self >= other else other", is_exact=True))
 binary("fmin", np.fmin,
        ("masked_fill(grad, logical_not(first_chosen(self <= other, other)), 0)",
         "masked_fill(grad, first_chosen(self <= other, other), 0)"),
        "where(first_chosen(self_p <= other_p, other_p), self_t, other_t)",
        "The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient.", dtype_kinds="fc",
+       masks_gradient=True,
        kernel=Kernel("fmin(self, other)", integers="self if self <= other else other", is_exact=True))
 binary("nextafter", np.nextafter, ("grad", STEP), "self_t",
        "The next floating-point number after the first argument towards the second; differentiated as the identity.")
 binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
        "self_t * sign(self_p) * copysign(sign(self_p), other_p)",
        "The magnitude of the first argument with the sign of the second; gradient 0 at 0.",
-       kernel=Kernel("copysign(self, other)", is_exact=True))
+       zero_in_masked_runs=True, kernel=Kernel("copysign(self, other)", is_exact=True))
 row(
     "where(condition, self, other)", np.where,
     {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},

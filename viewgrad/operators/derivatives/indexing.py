@@ -95,23 +95,23 @@ row(
     "take(self, indices, axis=None, mode='raise')",
     lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
     {"self": "take_gradient(grad, indices, self.shape, axis, mode)", "indices": NOT},
-    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take], masks_gradient=True,
     doc="The elements, or the slices along `axis`, at `indices`.",
 )
 row(
     "take_along_axis(self, indices, axis=-1)", lambda self, indices, axis=-1: np.take_along_axis(self, indices, axis),
     {"self": "take_along_axis_gradient(grad, indices, self.shape, axis)", "indices": NOT},
-    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take_along_axis],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take_along_axis], masks_gradient=True,
     doc="The elements at `indices` along `axis`, with separate indices for each lane.",
 )
 row(
     "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "sum_to(tril(grad, k), self.shape)"},
-    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.tril],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.tril], masks_gradient=True,
     doc="The lower triangles of matrices; elements above the diagonal `k` are zero. A vector is repeated as every row.",
 )
 row(
     "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "sum_to(triu(grad, k), self.shape)"},
-    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.triu],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.triu], masks_gradient=True,
     doc="The upper triangles of matrices; elements below the diagonal `k` are zero. A vector is repeated as every row.",
 )
 

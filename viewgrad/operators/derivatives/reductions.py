@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.masked_backward import MASKED_RUNS, is_masked_run
 from ...tensor.tensor import Tensor
+from ...tensor.trace_hooks import observed
 from ...views.unbroadcast import sum_to
 from ..define import row
 from ..language.namespace import compiled_as, formula_function
@@ -60,7 +62,7 @@ row(
 row(
     "var(self, axis=None, ddof=0, keepdims=False)",
     lambda self, axis=None, ddof=0, keepdims=False: np.var(self, axis=axis, ddof=ddof, keepdims=keepdims),
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
+    {"self": "times_reduced(var_slope(self, axis, ddof), grad, axis, keepdims)"},
     forward_derivative="sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.var],
     doc="The variance, with `ddof` subtracted from the number of elements.",
@@ -69,7 +71,7 @@ row(
 row(
     "std(self, axis=None, ddof=0, keepdims=False)",
     lambda self, axis=None, ddof=0, keepdims=False: np.std(self, axis=axis, ddof=ddof, keepdims=keepdims),
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)"},
+    {"self": "times_reduced(std_slope(self, result, axis, ddof), grad, axis, keepdims)"},
     forward_derivative="sum((conj(std_slope(self_p, result, axis, ddof)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.std],
     doc="The standard deviation; gradient 0 if it is 0, or if all values are equal.",
@@ -122,7 +124,7 @@ def scanned(inputs: Array, factors: Array) -> Array:
 row(
     "prod(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: multiply_reduce(self, axis, None, None, keepdims),
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
+    {"self": "times_reduced(conj(products_of_others(self, axis)), grad, axis, keepdims)"},
     forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.prod, (np.multiply, "reduce")],
     doc="The product of all elements, or of those along `axis`; its gradient is exact even if some elements are 0.",
@@ -169,7 +171,7 @@ row(
 row(
     "vector_norm(self, ord=2, axis=None, keepdims=False)",
     lambda self, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(self, ord=ord, axis=axis, keepdims=keepdims),
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * norm_direction(self, result, ord, axis, keepdims)"},
+    {"self": "times_reduced(norm_direction(self, result, ord, axis, keepdims), grad, axis, keepdims)"},
     forward_derivative="sum((conj(norm_direction(self_p, result, ord, axis, keepdims)) * self_t).real, axis, keepdims)",
     dtype_kinds="fc", numpy=[np.linalg.vector_norm],
     doc="The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0.",
@@ -211,6 +213,17 @@ def expand_reduced(grad: Any, shape: tuple[int, ...], axis: Any, keepdims: bool)
     expanded = np.empty(shape, grad.dtype)
     expanded[...] = grad
     return expanded
+
+
+@formula_function
+@compiled_as("grad * slope")
+def times_reduced(slope: Any, grad: Any, axis: Any, keepdims: bool) -> Any:
+    """Return the gradient of a reduction over `axis`, broadcast back, times a slope; see tensor/masked_backward.py."""
+    grad = expand_reduced(grad, slope.shape, axis, keepdims)
+    if MASKED_RUNS.any and is_masked_run() and observed() is None:
+        with np.errstate(invalid="ignore"):
+            return flowing(grad * slope, grad)
+    return grad * slope
 
 
 formula_function(sum_to)
@@ -405,7 +418,10 @@ def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
     """Return the gradient of cumulative products, without division, so that zeros are handled correctly."""
     along = 0 if axis is None else axis
     lanes = value.reshape(result.shape)
-    return (reversed_scan(grad, lanes, along) * np.conjugate(shifted(result, along, 1))).reshape(value.shape)
+    found = reversed_scan(grad, lanes, along) * np.conjugate(shifted(result, along, 1))
+    if MASKED_RUNS.any and is_masked_run() and observed() is None:
+        found = flowing(found, grad, along)
+    return found.reshape(value.shape)
 
 
 @formula_function

@@ -46,6 +46,7 @@ unary(
     "grad * conj(exp(square(self) * -0.5) * 0.3989422804014327)",
     "The standard normal cumulative distribution function.",
     dtype_kinds="fc" if special.is_installed() else "f",
+    zero_in_masked_runs=True,
     kernel="0.5 * erfc(self * -0.7071067811865476)",
 )
 
@@ -81,6 +82,7 @@ unary(
     "grad * conj(_sinc_derivative(self, order + 1))",
     "A derivative of `sinc`, exact also near 0.",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     method=False,
 )
 binary(
@@ -109,6 +111,7 @@ row(
     inplace=True,
     dtype_kinds="fc",
     numpy=[np.nan_to_num],
+    masks_gradient=True,
     doc="The values with NaN and infinities replaced; the gradient of these is 0.",
 )
 

@@ -20,7 +20,7 @@ from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
 from ..numpy_api.dispatch import write_out
-from .helpers import adjoint, plain
+from .helpers import adjoint, flowing, plain
 from .reductions import shares_of
 from .scatter import in_precision_of
 
@@ -153,7 +153,7 @@ def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, result:
         return np.zeros_like(result)
     ndim = weights.ndim - q_ndim
     axes = reduced_axes(axis, ndim)
-    found = (tangent * weights).sum(axis=tuple(q_ndim + dim for dim in axes))
+    found = flowing(tangent * weights, weights).sum(axis=tuple(q_ndim + dim for dim in axes))
     moved = ignore_nan and is_misplaced(ndim, axes, q_ndim)
     return (in_places_of_numpy(found, ndim, axes, q_ndim) if moved else found).reshape(result.shape)
 
@@ -182,6 +182,7 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, result)",
         numpy=[_function],
         dtype_kinds="fc",
+        masks_gradient=_ignore,
         doc="The median"
         + ", ignoring NaN" * _ignore
         + "; of equal values those in the middle positions get the gradient.",
@@ -198,6 +199,7 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, "
         f"number_of_dimensions(q), axis, result, {_ignore})",
         numpy=[_function],
+        masks_gradient=_ignore,
         doc="The quantiles"
         + ", ignoring NaN" * _ignore
         + "; of equal values those at the positions of the quantile get the gradient.",

@@ -144,5 +144,6 @@ for _name, _forward, _gradients, _tangent, _what in (
         elementwise=True,
         inplace=True,
         dtype_kinds="fc",
+        zero_in_masked_runs=True,
         doc=f"The input plus `value` times the {_what} of the two other tensors.",
     )

@@ -108,6 +108,7 @@ unary(
     gelu_forward,
     "grad * gelu_slope(self, approximate)",
     "The value times its standard normal distribution function; `approximate='tanh'` uses an approximation.",
+    zero_in_masked_runs=True,
 )
 unary(
     "silu",
@@ -115,6 +116,7 @@ unary(
     "grad * conj(sigmoid(self) * (1 + self * (1 - sigmoid(self))))",
     "The value times sigmoid(value).",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     kernel="self * sigmoid(self)",
 )
 unary(
@@ -122,6 +124,7 @@ unary(
     lambda a: a * np.tanh(np.logaddexp(a, 0)),
     "grad * mish_slope(self)",
     "The value times tanh(softplus(value)).",
+    zero_in_masked_runs=True,
 )
 unary(
     "elu(self, alpha=1.0)",
@@ -156,6 +159,7 @@ unary(
     "value / (1 + abs(value)); gradient 1 at 0.",
     dtype_kinds="fc",
     tangent="softsign_tangent(self_t, self_p)",
+    zero_in_masked_runs=True,
 )
 
 
@@ -169,9 +173,10 @@ def tanhshrink_forward(a: Any) -> Any:
     return np.where(is_near, near * fraction / (1 + fraction), a - np.tanh(a))
 
 
-unary("tanhshrink", tanhshrink_forward, "grad * conj(square(tanh(self)))", "value - tanh(value).", dtype_kinds="fc")
+unary("tanhshrink", tanhshrink_forward, "grad * conj(square(tanh(self)))", "value - tanh(value).", dtype_kinds="fc",
+      zero_in_masked_runs=True)
 unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).",
-      kernel="minimum(self, 0.0) - log1p(exp(-abs(self)))")
+      zero_in_masked_runs=True, kernel="minimum(self, 0.0) - log1p(exp(-abs(self)))")
 
 
 @formula_function
