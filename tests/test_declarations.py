@@ -36,7 +36,7 @@ REJECTED = {
     "unknown function": (
         ("bad(self)", {"self": "grad * nothing(self)"}, {}),
         "operator 'bad', formula 'grad * nothing(self)' for self, position 8: unknown function 'nothing'; a formula "
-        "calls operators and what formula_function has made known",
+        "calls operators and functions of formula_function",
     ),
     "result out of range": (
         (TWO, {"self": "grads[0] * result2 + grads[1]"}, {}),
@@ -164,7 +164,7 @@ REJECTED = {
     "unknown function in forward mode": (
         ("bad(self)", {"self": "grad"}, {"forward_derivative": "nothing(self_t)"}),
         "operator 'bad', forward-mode formula 'nothing(self_t)' for result, position 1: unknown function 'nothing'; a "
-        "formula calls operators and what formula_function has made known",
+        "formula calls operators and functions of formula_function",
     ),
     "forward mode of no output": (
         (TWO, {"self": "grads[0] + grads[1]"}, {"forward_derivative": {"first": "self_t", "third": "self_t"}}),
@@ -217,12 +217,12 @@ REJECTED = {
     ),
     "tuple of another length": (
         ("bad(self, other)", {"self, other": "grad, grad, grad"}, {}),
-        "operator 'bad', formula 'grad, grad, grad' for self, other, position 1: a tuple of 3 where 2 gradients are "
-        "wanted",
+        "operator 'bad', formula 'grad, grad, grad' for self, other, position 1: expected 2 gradients, not a "
+        "tuple of 3",
     ),
     "tuple for one": (
         ("bad(self)", {"self": "grad,"}, {}),
-        "operator 'bad', formula 'grad,' for self, position 1: a tuple of 1 where 1 gradient is wanted",
+        "operator 'bad', formula 'grad,' for self, position 1: expected 1 gradient, not a tuple of 1",
     ),
     "strides of another input": (
         ("bad(self, other)", {"self": "grad", "other": "where(self.strides, grad, 0)"}, {}),
@@ -242,7 +242,7 @@ REJECTED = {
     "not_implemented in a term": (
         ("bad(self)", {"self": "grad + not_implemented('reason')"}, {}),
         "operator 'bad', formula \"grad + not_implemented('reason')\" for self, position 8: not_implemented must "
-        'stand alone, with the reason: not_implemented("reason")',
+        'be the whole formula, with a reason: not_implemented("reason")',
     ),
     "call of an output": (
         (TWO, {"self": "grads[0] + first(grads[1])"}, {}),
@@ -251,7 +251,7 @@ REJECTED = {
     ),
     "list beside a tensor": (
         ("bad(tensors, self)", {"tensors": "[grad]", "self": "grad"}, {"lists": ["tensors"]}),
-        "operator 'bad': beside the list 'tensors' there can be no other tensor argument; put it into the list",
+        "operator 'bad': an operator with the list 'tensors' can have no other tensor argument; put it into the list",
     ),
     "in place with two outputs": (
         (TWO, {"self": "grads[0] + grads[1]"}, {"inplace": True}),
@@ -322,7 +322,7 @@ def test_functions_in_the_formulas_of_rows_are_checked_when_they_are_read():
         check_functions("mul", OPERATORS["mul"].reading, lambda name: name != "conj")
     assert caught.value.message == (
         "operator 'mul', formula 'grad * conj(other)' for self, position 8: unknown function 'conj'; a formula calls "
-        "operators and what formula_function has made known"
+        "operators and functions of formula_function"
     )
 
 

@@ -731,8 +731,8 @@ def test_operators_without_forward_mode_raise():
         with pytest.raises(ForwardModeError) as caught:
             op(x, 1.0)
         assert caught.value.message == (
-            "operator 'no_forward' has no forward-mode formula, but its input 'self' has a tangent; give its "
-            "declaration a forward_derivative, or detach() the input"
+            "operator 'no_forward' has no forward-mode formula, but its input 'self' has a tangent; add "
+            "forward_derivative to its declaration, or detach() the input"
         )
         assert unpack_dual(op(vg.ones(2), x)).tangent is None
 

@@ -197,7 +197,7 @@ def test_complex_numbers_are_refused_where_there_is_no_derivative(operator):
             given = [item.astype(complex) for item in value] if isinstance(value, list) else value.astype(complex)
             for leaf in (vg.Tensor, lambda array: vg.Tensor(array, requires_grad=True)):
                 wrong = sample.replace(**{name: mapped(leaf, {name: given})[name]})
-                with pytest.raises(UnsupportedDtypeError, match=f"{operator.name!r} takes no complex128"):
+                with pytest.raises(UnsupportedDtypeError, match=f"{operator.name!r} does not support complex128"):
                     operator(*wrong.args, **wrong.kwargs)
                 if operator.has_inplace:
                     with pytest.raises(UnsupportedDtypeError), vg.no_grad():

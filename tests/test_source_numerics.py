@@ -13,7 +13,7 @@ STEP = 1e-6
 # Functions that the source compiler refuses, with a part of the reason that it reports.
 REFUSED = {
     "closures_and_lambdas": "a choice of a function or a function", "yields": "generators are not supported",
-    "printing": "print() of these arguments",
+    "printing": "print() with these arguments",
 }  # fmt: skip
 NUMBA_QUICK = {"fir", "stack_machine", "pid_object"}
 

@@ -144,7 +144,7 @@ def test_views_of_views_are_one_index():
 @pytest.mark.parametrize(("construct", "reason"), [
     ("with open('f'): pass", "the only supported `with` is np.errstate that ignores or warns"),
     ("global RATE", "`global` is not supported"),
-    ("print(x)", "print() of these arguments is not supported"),
+    ("print(x)", "print() with these arguments is not supported"),
     ("x.append(1)", "method append of an array is not supported"),
     ("y = [{} for a in x]", "a record in a list of unknown length is not supported"),
     ("y = [x]; y.append([x[0]])", "a list with items of several types is not supported"),

@@ -25,8 +25,8 @@ NOT_TAKEN = {
     "list_of_dataclasses": "a record in a list",
     "at_rows_broadcast": "a conditional expression with values of two types",
     "strings_as_keys": "of several types", "fields_assigned_in_a_branch": "changes from NoneType",
-    "strings_measured": "another kind",
-    "clipped_in_some_places": "clip of these arguments", "reduced_to_a_position": "add.reduce of these arguments",
+    "strings_measured": "another type",
+    "clipped_in_some_places": "clip with these arguments", "reduced_to_a_position": "add.reduce with these arguments",
     "maybe_list": "an item of a list without items", "slice_assign": "a list with items of several types",
     **dict.fromkeys("zip_twice map_twice genexp_twice genexp_known_twice passed_iterator iterator_in_loop "
                     "product_twice iterator_stored".split(), "an iterator"),

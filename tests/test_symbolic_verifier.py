@@ -135,7 +135,7 @@ BROKEN = {
         r"ListUnpack .* returns float64\[2\], float64\[2\], but is declared as float64\[2\]",
     ),
     # the signature
-    "argument": (changed(plain, lambda g, n: g.add_input(of(FLOAT, (2,)))), "and its signature says float64"),
+    "argument": (changed(plain, lambda g, n: g.add_input(of(FLOAT, (2,)))), "but its signature says float64"),
     "result": (changed(plain, lambda g, n: g.block.set_outputs(())), "the output 0 of the graph is missing"),
 }  # fmt: skip
 

@@ -66,8 +66,8 @@ class Inputs:
             if copy._version if old is None else not is_same_array(old, copy):
                 raise OverlappingWriteError(
                     f"the function writes to an argument of shape {copy.shape} that shares memory with another "
-                    "argument. NumPy would change both; a transform gives the function a copy of each, so that they "
-                    "are independent. Pass copies, as in f(a, a.copy()), if that is intended"
+                    "argument. NumPy would change both, but a transform passes separate copies. If the arguments are "
+                    "meant to be independent, pass copies, as in f(a, a.copy())"
                 )
 
 

@@ -301,7 +301,7 @@ class _Call:
             raise CheckpointError(
                 "a checkpointed function computed other values in the backward pass than before: a captured "
                 "tensor was written to in the meantime, other state that it reads has changed, or it draws random "
-                "numbers from a generator that it neither captures nor is given; pass such state as arguments"
+                "numbers from a generator that it neither captures nor receives; pass such state as arguments"
             )
         return transform, run.outputs
 

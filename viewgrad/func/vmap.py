@@ -89,8 +89,8 @@ def stack_results(results: Sequence[Any]) -> Any:
     for number, (_, other) in enumerate(taken):
         if not is_alike(form, other):
             raise ValueError(
-                f"the result for example {number} has a different structure from the first, or holds another integer, "
-                "string or None; return tensors"
+                f"the result for example {number} has a different structure from the first, or contains another "
+                "integer, string or None; return tensors"
             )
     columns = zip(*[leaves for leaves, _ in taken])
     return unflatten(form, [stack_leaves(column) for column in columns])
@@ -100,7 +100,7 @@ def stack_leaves(values: Sequence[Any]) -> Any:
     """Stack the values of several examples along a new first axis."""
     shapes = {np.shape(value) for value in values}
     if len(shapes) > 1:
-        raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")
+        raise ValueError(f"the results of the examples have different shapes: {', '.join(map(str, sorted(shapes)))}")
     if any(isinstance(value, Tensor) for value in values):
         return stack(list(values))
     return np.stack([np.asarray(value) for value in values])
@@ -197,8 +197,8 @@ def _argument_axes(in_axes: Axes, args: tuple[Any, ...]) -> Sequence[Axes]:
         return [in_axes] * len(args)
     if not isinstance(in_axes, (tuple, list)) or len(in_axes) != len(args):
         raise ValueError(
-            f"vmap: in_axes is {in_axes!r}; give an int, or a tuple with one entry for each of the {len(args)} "
-            "positional arguments"
+            f"vmap: in_axes must be an int, or a tuple with one entry for each of the {len(args)} positional "
+            f"arguments, not {in_axes!r}"
         )
     return in_axes
 

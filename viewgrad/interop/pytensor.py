@@ -95,7 +95,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
             if array.ndim != out.type.ndim or not np.can_cast(array.dtype, out.type.dtype, "same_kind"):
                 raise InteropError(
                     f"{self.operation.name} returned {array.dtype} of {array.ndim} dimensions where {out.type} was "
-                    "expected; say so by outputs=, as in outputs=pt.dvector"
+                    "expected; specify the type, as in outputs=pt.dvector"
                 )
             storage[0] = np.asarray(array, out.type.dtype)
 

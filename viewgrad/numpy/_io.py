@@ -109,8 +109,8 @@ def _writing(name: str) -> Callable[..., Any]:
         if carries_history(args) or carries_history(kwargs):
             raise lost(
                 f"numpy.{name}",
-                "a file keeps no history; save detach() of the tensor, or use viewgrad.save, which keeps which leaves "
-                "require grad",
+                "a file would lose the history; save detach() of the tensor, or use viewgrad.save, which also stores "
+                "requires_grad of leaves",
             )
         return written(*args, **kwargs)
 

@@ -191,7 +191,7 @@ class nditer:
         self, op: Any, flags: Any = (), op_flags: Any = None, op_dtypes: Any = None, order: str = "K", **others: Any
     ) -> None:
         if "external_loop" in flags or "buffered" in flags or any(value is None for value in _as_list(op)):
-            raise TypeError("nditer of viewgrad.numpy goes element by element over tensors that exist")
+            raise TypeError("nditer of viewgrad.numpy only iterates over existing tensors, element by element")
         self.operands = tuple(array(each, copy=None) for each in _as_list(op))
         self.shape = np.broadcast_shapes(*(each.shape for each in self.operands))
         self._windows = [each if each.shape == self.shape else each.broadcast_to(self.shape) for each in self.operands]

@@ -36,9 +36,9 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
             if array is not None and array.dtype.kind == "c" and not operator.accepts_complex(argument.name):
                 if argument.name in operator.differentiable:
                     raise UnsupportedDtypeError(
-                        f"operator {operator.name!r} takes no {array.dtype} for {argument.name!r}: it is for real "
-                        "numbers (float16, float32, float64, longdouble, integers), and has no derivative for complex "
-                        "ones; call it on .real and .imag, or on abs()"
+                        f"operator {operator.name!r} does not support {array.dtype} for {argument.name!r}: it is for "
+                        "real numbers (float16, float32, float64, longdouble, integers), and has no derivative for "
+                        "complex ones; call it on .real and .imag, or on abs()"
                     )
 
 

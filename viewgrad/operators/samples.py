@@ -125,7 +125,7 @@ def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[C
         if not (pair and isinstance(call[0], tuple) and isinstance(call[1], dict)):
             raise TypeError(
                 "samples is a list of calls, each a pair of arguments and keyword arguments such as "
-                f"((np.ones(3),), {{'axis': 0}}), or a function of a random generator that gives one; not {call!r}"
+                f"((np.ones(3),), {{'axis': 0}}), or a function that returns one for a random generator; not {call!r}"
             )
     return lambda rng: copy.deepcopy(list(calls))
 

@@ -132,7 +132,7 @@ class NdBSpline:
         for knots, degree, size in zip(t, self.k, self.c.shape):
             BSpline(knots, np.zeros(size), degree)  # raises for unsupported arguments
             if size != len(as_array(knots)) - degree - 1:
-                raise ValueError(f"{len(as_array(knots))} knots of degree {degree} need another number than {size}")
+                raise ValueError(f"{len(as_array(knots))} knots of degree {degree} do not match {size} coefficients")
         self.t = tuple([double_copy(each) if carries_history(each) else as_array(each) for each in t])
         self.extrapolate = True if extrapolate is None else bool(extrapolate)
 

@@ -57,7 +57,7 @@ def __dlpack__(
     if self.requires_grad:
         raise AutogradError(
             "DLPack carries no history: this tensor requires grad, and results computed from the capsule would have "
-            "no gradient; export detach() if none is wanted"
+            "no gradient; export detach() if no gradient is needed"
         )
     if current_mode() & FORWARD and has_tangent(self):
         raise AutogradError("exporting a tensor with a tangent by DLPack would lose the tangent; export detach()")

@@ -249,7 +249,7 @@ class Parser:
         node.insert_before(block.returns)
         for (name, _), value in zip(outputs, node.outputs, strict=True):
             if name in self.values:
-                raise self._error(f"{name} is given twice")
+                raise self._error(f"{name} is defined twice")
             self.values[name] = value
         if inner:
             for name, each in self._declarations(self._next()[6:-2]):

@@ -40,7 +40,7 @@ def _verify_signature(graph: Graph, signature: Signature) -> None:
     kinds = [value.type.with_grad(False) for value in graph.inputs]
     if kinds != [spec.type.with_grad(False) for spec in signature.inputs]:
         said = ", ".join([str(spec.type) for spec in signature.inputs])
-        raise GraphError(f"the graph takes {', '.join(map(str, kinds)) or 'nothing'}, and its signature says {said}")
+        raise GraphError(f"the graph takes {', '.join(map(str, kinds)) or 'nothing'}, but its signature says {said}")
     results = [spec for spec in signature.results if isinstance(spec, ResultSpec)]
     outputs = [(spec.output, spec.type) for spec in results]
     outputs += [(spec.output, signature.inputs[spec.input].type) for spec in signature.mutations]

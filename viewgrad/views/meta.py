@@ -190,9 +190,8 @@ class DifferentiableViewMeta:
         if written is None or (own is None and not is_all_written(written)):
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} has its own history, because it is a leaf, or its base was "
-                "detached in place by detach_() or requires_grad_(False), but the base was written to, before that "
-                "or "
-                "since, so the view's history is ambiguous; take the view again, or use detach() instead"
+                "detached in place by detach_() or requires_grad_(False), but the base was written to before or "
+                "after, so the view's history is ambiguous; take the view again, or use detach() instead"
             )
         edge: OptionalEdge
         if own is not None and not written.any():  # nor has a view without elements been overwritten

@@ -87,7 +87,7 @@ def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, Op
         node.sequence_nr = next_sequence_nr()
         # No calls from here on, so that no other thread can interfere.
         if tensor._edge is not own:
-            raise ConcurrentWriteError("another thread has written to this tensor while a write to it was being made")
+            raise ConcurrentWriteError("another thread wrote to this tensor during a write to it")
         tensor._edge = node
         return node, own
     return begin_part(view.base, view.index, view.view_fn, node)

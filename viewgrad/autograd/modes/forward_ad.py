@@ -150,8 +150,8 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         )
     if tangent_of(tangent, level) is not None:
         raise ForwardModeError(
-            "the tangent has a tangent at this level itself, which would be lost; give unpack_dual(tangent).primal, or "
-            "open a level inside this one for derivatives of derivatives"
+            "the tangent itself has a tangent at this level, which would be lost; pass unpack_dual(tangent).primal, or "
+            "open a nested level for derivatives of derivatives"
         )
     dual = _apart(tensor, MakeDualBackward)
     make_dual_root(dual, tensor, tangent, level)

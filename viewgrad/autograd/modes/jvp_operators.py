@@ -100,7 +100,7 @@ class Computation:
         if rule is None:
             raise ForwardModeError(
                 f"operator {operator.name!r} has no forward-mode formula, but its input {next(iter(tangents))!r} has a "
-                "tangent; give its declaration a forward_derivative, or detach() the input"
+                "tangent; add forward_derivative to its declaration, or detach() the input"
             )
         functions = rule.functions(frozenset(tangents))
         values: dict[str, Any] = {}
@@ -279,5 +279,5 @@ def _refuse_hidden_tangents(operator: Operator, given: Mapping[str, Any]) -> Non
         if isinstance(value, Tensor) and has_tangent(value):
             raise ForwardModeError(
                 f"argument {argument.name!r} of operator {operator.name!r} is not a tensor in its declaration, but "
-                "was given one with a tangent, which would be lost; detach() it"
+                "received one with a tangent, which would be lost; detach() it"
             )

@@ -201,7 +201,7 @@ def packed(saved: SavedTensor) -> SavedTensor:
     with ModeSwitch(off=GRAD | PACK):
         content = pack(tensor)
     if tensor._version:
-        raise HookError("the pack hook wrote in place to the tensor that it was given; write to a clone() of it")
+        raise HookError("the pack hook wrote in place to its argument; write to a clone() of it")
     result = PackedTensor()
     result.content = content
     result.unpack = unpack

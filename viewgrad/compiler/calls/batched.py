@@ -419,8 +419,8 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
     for number, (_, other) in enumerate(taken):
         if not is_alike(form, other):
             raise ValueError(
-                f"the result for example {number} has a different structure from the others, or holds another integer, "
-                "string or None; return tensors"
+                f"the result for example {number} has a different structure from the others, or contains another "
+                "integer, string or None; return tensors"
             )
     made = []
     for position in range(form.count):
@@ -434,7 +434,7 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
 
 def _require_one_shape(shapes: set[tuple[int, ...]]) -> None:
     if len(shapes) > 1:
-        raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")
+        raise ValueError(f"the results of the examples have different shapes: {', '.join(map(str, sorted(shapes)))}")
 
 
 def _stacked(values: list[Any]) -> Any:

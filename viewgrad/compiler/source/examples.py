@@ -165,7 +165,7 @@ class _Run:
         def put(at: int, results: list[Array], pull: Any) -> None:
             for column, result in zip(columns, results):
                 if column.shape[1:] != result.shape:
-                    raise ValueError("examples give results of different shapes")
+                    raise ValueError("the results of the examples have different shapes")
                 column[at] = result
             pullbacks[at] = pull
 

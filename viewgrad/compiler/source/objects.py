@@ -193,7 +193,7 @@ class ObjectReader:
             if not path.is_argument:
                 self.guard_length(value, path)
             if len(value) > MANY:
-                raise self.out.refused(f"{name} has {len(value)} items; make an array of it")
+                raise self.out.refused(f"{name} has {len(value)} items; convert it to an array")
             items = [self.object(each, path.to("item", i), f"{name}_{i}") for i, each in enumerate(value)]
             return TupleValue(tuple(items), type(value))
         if type(value) is dict:
@@ -269,7 +269,7 @@ class ObjectReader:
             self.guard(made[1], Path(made[0], False).to("attr", "__dict__").to("key", name))
             return Static(getattr(value, name))  # another object each time
         if runs_code(value, name):
-            raise self.out.refused(f"{name} of a {kind.__name__} is computed when it is looked up")
+            raise self.out.refused(f"{name} of a {kind.__name__} is a computed attribute")
         if isinstance(member, property):
             self.guard(member, Path(kind, False).to("attr", name))
             return Getter(member.fget)

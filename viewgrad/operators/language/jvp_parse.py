@@ -187,7 +187,7 @@ class _ForwardReader(ast.NodeTransformer):
                 rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", self.text
             ):
                 raise self._error(
-                    node, f'{NOT_IMPLEMENTED} must stand alone, with the reason: {NOT_IMPLEMENTED}("reason")'
+                    node, f'{NOT_IMPLEMENTED} must be the whole formula, with a reason: {NOT_IMPLEMENTED}("reason")'
                 )
             self.uses.append(Use("function", node.func.id, position_of(node.func, self.text)))
         else:

@@ -110,7 +110,7 @@ def check_signature(
             )
     if lists and len(signature.tensors) > 1:
         raise declaration_error(
-            name, f"beside the list {lists[0]!r} there can be no other tensor argument; put it into the list"
+            name, f"an operator with the list {lists[0]!r} can have no other tensor argument; put it into the list"
         )
 
 
@@ -130,7 +130,9 @@ def _check_argument_names(signature: Signature, reserved: set[str]) -> None:
         for suffix in ("p", "t", *METADATA, *LIST_METADATA, "geometry"):
             if f"{argument.name}_{suffix}" in arguments:
                 raise declaration_error(
-                    name, f"no argument can be called '{argument.name}_{suffix}' beside {argument.name!r}"
+                    name,
+                    f"no argument can be called '{argument.name}_{suffix}', which stands for a part of "
+                    f"{argument.name!r}",
                 )
 
 
@@ -191,7 +193,7 @@ def check_count(tree: ast.expr, wanted: Sequence[str], what: str, context: Formu
     parts = len(tree.elts) if isinstance(tree, ast.Tuple) else None
     if parts is not None and (parts != len(wanted) or parts == 1):
         raise context.error(
-            1, f"a tuple of {parts} where {len(wanted)} {what}{'s are' if len(wanted) > 1 else ' is'} wanted"
+            1, f"expected {len(wanted)} {what}{'s' * (len(wanted) > 1)}, not a tuple of {parts}"
         )
 
 
@@ -220,7 +222,8 @@ def _check_names(signature: Signature, formula: Formula, context: FormulaContext
         if use.kind == "function" and use.name == NOT_IMPLEMENTED:
             if not re.fullmatch(rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", formula.text):
                 raise context.error(
-                    use.position, f'{NOT_IMPLEMENTED} must stand alone, with the reason: {NOT_IMPLEMENTED}("reason")'
+                    use.position,
+                    f'{NOT_IMPLEMENTED} must be the whole formula, with a reason: {NOT_IMPLEMENTED}("reason")',
                 )
 
 
@@ -346,5 +349,5 @@ def _check_called(uses: Iterable[Use], context: FormulaContext, known: Callable[
         if use.kind == "function" and use.name not in BUILTINS and use.name != NOT_IMPLEMENTED and not known(use.name):
             raise context.error(
                 use.position,
-                f"unknown function {use.name!r}; a formula calls operators and what formula_function has made known",
+                f"unknown function {use.name!r}; a formula calls operators and functions of formula_function",
             )

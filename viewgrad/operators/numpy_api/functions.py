@@ -42,7 +42,7 @@ def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     self = self if self.dtype.kind in "fc" else self.astype(float)
     if axis is None and ord is not None:
         if self.ndim not in (1, 2):
-            raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; give axis=")
+            raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; pass axis=")
         axis = (0, 1) if self.ndim == 2 else 0
     dims = axis if isinstance(axis, tuple) else None if axis is None else (axis,)
     if dims is not None and len(dims) not in (1, 2):

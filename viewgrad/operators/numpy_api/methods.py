@@ -426,8 +426,8 @@ def _saving(function: Callable[..., Any]) -> Callable[..., Any]:
             return given
         if _carries_history(given):
             raise UnsupportedFunctionError(
-                f"np.{function.__name__} keeps no history of a tensor: save detach() of it; viewgrad.save keeps which "
-                "leaves require grad"
+                f"np.{function.__name__} would lose the history of a tensor; save its detach(), or use viewgrad.save, "
+                "which also stores requires_grad of leaves"
             )
         return np.asarray(array_of(given, "np.save()"))
 

@@ -31,7 +31,7 @@ def _plain(name: str) -> Callable[[Tensor], Any]:
         if self.requires_grad or has_history(self):
             has = "requires grad" if self.requires_grad else "has a tangent"
             raise AutogradError(
-                f"{name}() of a tensor that {has} gives numbers or text, through which no gradient flows; "
+                f"{name}() of a tensor that {has} returns numbers or text, through which no gradient flows; "
                 "statistics.mean() and fractions.Fraction() call it: use np.mean(), or detach() first"
             )
         return getattr(array_of(self, f"{name}()").item(), name)()

@@ -36,7 +36,7 @@ class Outcome(tuple[Any, ...]):
         return self
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"this result has no {name}, but {', '.join(self.__dict__)}")
+        raise AttributeError(f"this result has no attribute {name}; it has {', '.join(self.__dict__)}")
 
 
 def _last(sample: Any, axis: Any) -> Any:

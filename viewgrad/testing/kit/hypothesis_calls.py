@@ -62,7 +62,7 @@ def check_drawn(
     If `after` is the report of the user's call, all calls are checked briefly and may be refused.
     """
     if currently_in_test_context():
-        raise TypeError("inside a Hypothesis test, draw the arguments there, and give them to check_operator")
+        raise TypeError("inside a Hypothesis test, draw the arguments there, and pass them to check_operator")
     reports = [] if after is None else [after]
     failures = KnownFailures()
 

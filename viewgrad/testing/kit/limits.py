@@ -82,7 +82,7 @@ def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float)
             if not any(notice.startswith(what) for notice in subject.notices):
                 subject.note(
                     f"{what}, and its gradient is that of the limit, which is far away for {where}; check with "
-                    f"options={{{name!r}: [...]}} or valid=... if that is meant otherwise"
+                    f"options={{{name!r}: [...]}} or valid=... if this is not intended"
                 )
             raise Refused(f"it has not come near its limit for {where}")
 

@@ -30,7 +30,7 @@ def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
         if not any(np.shares_memory(array, each._array) for each in known):
             return False
         if root is None or not is_within(array, root._array):
-            raise TraceError("a tensor was made of an array that overlaps with an argument, and reaches beyond it")
+            raise TraceError("a tensor was created from an array that overlaps an argument and extends beyond it")
         return True
     memories.make_base(memory)
     window = memory.window(array)

@@ -280,9 +280,9 @@ class Memories:
                     value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
             if part.type.requires_grad and window.overlaps_itself and overlaps_itself(array):
                 raise TraceError(
-                    "a part is taken of a tensor whose elements share memory, as after np.broadcast_to; a graph cannot "
-                    "tell which element the part is, so it has no gradients: trace the function with a clone() of the "
-                    "tensor"
+                    "a view is taken of a tensor whose elements share memory, as after np.broadcast_to; a graph cannot "
+                    "tell which elements it contains, so it has no gradients: trace the function with a clone() of "
+                    "the tensor"
                 )
             grad = value.type.requires_grad or part.type.requires_grad
             value = self.emit("write", (value, part), window, (TensorType.of(dtype, memory.shape, grad),))

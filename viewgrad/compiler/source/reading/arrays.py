@@ -53,7 +53,7 @@ def _bounds_of_clip(out: Emitter, args: list[Any], keywords: dict[str, Any]) -> 
     given = dict(zip(names, args)) | {{"a_min": "min", "a_max": "max", "a": "self"}.get(k, k): v
                                       for k, v in keywords.items()}
     if set(given) - set(names) or len(args) > 3:
-        raise out.refused("clip of these arguments is not supported")
+        raise out.refused("clip with these arguments is not supported")
     low, high = [None if each is None or (isinstance(each, Static) and each.value is None) else each
                  for each in (given.get("min"), given.get("max"))]
     row = "clip" if low is not None and high is not None else "clip_low" if low is not None else "clip_high"
@@ -84,7 +84,7 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
         if len(exprs) != expected:
             raise out.refused(f"{row} of {len(exprs)} operands is not supported")
         if row == "where" and exprs[0].kind.dtype != "?":
-            raise out.refused("where of no condition is not supported")
+            raise out.refused("where() without a condition is not supported")
         found = operation(out, row, exprs)
     if is_number(found) and found.kind.weak and found.kind.dtype != "f":
         found = attrs.evolve(found, kind=attrs.evolve(found.kind, weak=False))
@@ -108,7 +108,7 @@ def _written_to(out: Emitter, target: Any, found: Any) -> Any:
         raise out.refused("out= of something other than an array is not supported")
     place = get(base, index)
     if found.kind.dtype != base.kind.dtype or found.kind.ndim != place.kind.ndim:
-        raise out.refused("out= of another kind is not supported")
+        raise out.refused("out= of another dtype or number of dimensions is not supported")
     out.emit(Set(base, index, found, "", out.line))
     return target
 

@@ -282,7 +282,7 @@ class CallReader(SelectionReader):
         site = (scope.file, node.lineno, node.col_offset)
         if value in (collections.defaultdict, collections.Counter) and not keywords:
             if len(args) != (value is collections.defaultdict):
-                raise self.out.refused(f"a {value.__name__} of these arguments is not supported", node)
+                raise self.out.refused(f"a {value.__name__} with these arguments is not supported", node)
             return self.default_dict(args[0], site, node) if args else self.counter(site)
         if value is functools.partial:
             return Partial(args[0], [self.given(arg) for arg in args[1:]], keywords)
@@ -511,7 +511,7 @@ class CallReader(SelectionReader):
         rest = {}
         for key, value in keywords.items():
             if key in given:
-                raise self.out.refused(f"{key} is given twice")
+                raise self.out.refused(f"argument {key} has two values")
             if key in positional or any(key == arg.arg for arg in spec.kwonlyargs):
                 given[key] = value
             else:

@@ -86,7 +86,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
     base, sections = as_expr(given.get("ary")), given.get("indices_or_sections")
     axis = {"vsplit": Static(0), "hsplit": Static(1), "dsplit": Static(2)}.get(short, given.get("axis", Static(0)))
     if base is None or not isinstance(base.kind, Arr) or not isinstance(axis, Static) or len(given) > 3:
-        raise out.refused(f"{short} of these arguments is not supported")
+        raise out.refused(f"{short} with these arguments is not supported")
     number = axis.value + base.kind.ndim if axis.value < 0 else axis.value
     number = 0 if short == "hsplit" and base.kind.ndim == 1 else number
     if not 0 <= number < base.kind.ndim:
@@ -126,7 +126,7 @@ def _flip(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -
     base, axis = as_expr(given.get("m")), given.get("axis", Static({"flipud": 0, "fliplr": 1}.get(short)))
     known = tuple_of(axis)
     if base is None or not isinstance(base.kind, Arr) or known is None or len(given) > 2 or len(args) > 2:
-        raise out.refused(f"{short} of these arguments is not supported")
+        raise out.refused(f"{short} with these arguments is not supported")
     ndim = base.kind.ndim
     axes = {each % ndim for each in known if -ndim <= each < ndim} if known else set(range(ndim))
     if len(axes) < len(known):
@@ -164,7 +164,7 @@ def _of_ufunc(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
         raise out.refused(f"numpy.{ufunc}.{short} is not supported")
     rest = dict(zip(("axis",), args[1:])) | keywords
     if set(rest) - {"axis"} or len(args) > 2 or kinds[0].dtype not in "dfD":
-        raise out.refused(f"numpy.{ufunc}.{short} of these arguments is not supported")
+        raise out.refused(f"numpy.{ufunc}.{short} with these arguments is not supported")
     return pure(out, names[ufunc], args[:1], {"axis": rest.get("axis", Static(0))})
 
 
@@ -198,7 +198,7 @@ def _append(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any])
         exprs[1] = assembled(out, args[1] if isinstance(args[1], TupleValue) else TupleValue((args[1],)), None)
         args = [args[0], exprs[1]]
     if keywords or len(args) != 2 or any(expr is None or expr.kind.ndim != 1 for expr in exprs):
-        raise out.refused("append of these arguments is not supported")
+        raise out.refused("append with these arguments is not supported")
     return pure(out, "concatenate", [TupleValue(tuple(args))], {})
 
 
@@ -212,7 +212,7 @@ def _float(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
 
 def _single(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     if keywords or len(args) != 1:
-        raise out.refused(f"{short} of these arguments is not supported")
+        raise out.refused(f"{short} with these arguments is not supported")
     if isinstance(args[0], Static) and is_plain(args[0].value):
         return Static(np.float32(args[0].value))
     expr = as_expr(args[0])
@@ -238,14 +238,14 @@ def _operator(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any
     name = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "lt": "less", "le": "less_equal",
             "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.get(short, short)
     if keywords or len(args) != (1 if short == "neg" else 2):
-        raise out.refused(f"operator.{short} of these arguments is not supported")
+        raise out.refused(f"operator.{short} with these arguments is not supported")
     return arithmetic(out, name, *args)
 
 
 def _real_or_imag(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     expr = as_expr(args[0])
     if expr is None or (short == "imag" and not is_complex(expr.kind)):
-        raise out.refused(f"{short} of these arguments is not supported")
+        raise out.refused(f"{short} with these arguments is not supported")
     return attribute(out, args[0], short, None)
 
 

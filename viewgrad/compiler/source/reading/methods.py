@@ -118,6 +118,6 @@ def _filled_with(out: Emitter, expr: Any, given: Any) -> Any:
     if value is None or not is_number(value) or not isinstance(expr, Var):
         raise out.refused("fill is not supported")
     if not np.can_cast(value.kind.dtype, expr.kind.dtype, "same_kind"):
-        raise out.refused("fill with a number of another kind is not supported")
+        raise out.refused("fill() with a number of another dtype is not supported")
     out.emit(Set(expr, (FULL,) * expr.kind.ndim, value, "", out.line))
     return Static(None)

@@ -199,7 +199,7 @@ class NameReader(ObjectReader):
         expr = as_expr(value)
         fits = isinstance(before, Var) and expr is not None and joined(before.kind, expr.kind) == before.kind
         if not isinstance(before, Var) or not fits or self.out.let(before.name, expr).name != before.name:
-            raise self.out.refused(f"{name} of the enclosing function is assigned a value of another kind")
+            raise self.out.refused(f"{name} of the enclosing function is assigned a value of another type")
 
     def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> RecordValue:
         """Return a dict or an object that the function makes."""

@@ -27,7 +27,7 @@ def python_function(out: Emitter, name: str, args: list[Any], keywords: dict[str
     rule = BUILTINS.get(name)
     found = None if rule is None else rule(out, args)
     if found is None:
-        raise out.refused(f"{name}() of these arguments is not supported")
+        raise out.refused(f"{name}() with these arguments is not supported")
     return found
 
 

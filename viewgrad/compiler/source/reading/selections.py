@@ -90,7 +90,7 @@ class SelectionReader(ComprehensionReader):
                 rest = [key] if not is_none(key) else []
                 return self.call_own(by_key[1] if rest else plain, [items, *rest, keywords["default"]])
         if is_none(key):
-            raise self.out.refused(f"{name.rpartition('.')[2]} of these arguments is not supported")
+            raise self.out.refused(f"{name.rpartition('.')[2]} with these arguments is not supported")
         if not isinstance(items, TupleValue):
             return self.call_own(by_key[0], [items, key])
         if not items.items:
@@ -108,7 +108,7 @@ class SelectionReader(ComprehensionReader):
             start = [keywords.pop("initial")] if "initial" in keywords else []
             function = keywords.pop("func", function)
         if keywords or len(start) > 1 or len(args) > 3:
-            raise self.out.refused(f"{name} of these arguments is not supported", node)
+            raise self.out.refused(f"{name} with these arguments is not supported", node)
         if not isinstance(items, TupleValue):
             return self.call_own(FOLDS[name][len(start)], [function, items, *start])
         values = [*start, *items.items]
@@ -123,7 +123,7 @@ class SelectionReader(ComprehensionReader):
         """Read `sorted`."""
         is_reversed, key = keywords.get("reverse", Static(False)), keywords.get("key", Static(None))
         if set(keywords) - {"reverse", "key"} or len(args) != 1 or not isinstance(is_reversed, Static):
-            raise self.out.refused("sorted of these arguments is not supported", node)
+            raise self.out.refused("sorted with these arguments is not supported", node)
         expr = as_expr(args[0])
         is_given = isinstance(args[0], (ListValue, Ref)) or expr is not None
         given = args[0] if is_given else self.list_of(scope, args[0], node)

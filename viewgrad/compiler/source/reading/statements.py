@@ -478,7 +478,7 @@ class StatementReader(CallReader):
         else:
             count = self.value(scope, args[1]) if len(args) == 2 else Static(None)
             if not isinstance(count, Static) or type(count.value) is not int or not 0 < count.value <= MOST:
-                raise self.out.refused(f"{kind} of these arguments is not supported", stmt)
+                raise self.out.refused(f"{kind} with these arguments is not supported", stmt)
             items = self.consumed(scope, args[0], ranges=False)
             assert isinstance(items, ast.Name)
             nest = chosen(kind, items.id, count.value, fresh)

@@ -148,7 +148,7 @@ def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str
     terms = [term.replace("...", broadcast[len(broadcast) - more :]) for term, more in zip(inputs, hidden)]
     if arrow:
         if broadcast and "..." not in output:
-            raise ValueError(f"einsum {subscripts!r} has no '...' in the result for the dimensions that it stands for")
+            raise ValueError(f"einsum {subscripts!r} has no '...' in the result for the dimensions it represents")
         return terms, output.replace("...", broadcast)
     named = "".join(term.replace("...", "") for term in inputs)
     return terms, broadcast + "".join(sorted(letter for letter in set(named) if named.count(letter) == 1))

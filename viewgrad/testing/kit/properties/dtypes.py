@@ -83,7 +83,7 @@ def _of_another_dtype(script: Script, line: str, told: str) -> None:
     if script.subject.keeps_float32:
         script.lines.append(line)
         script.fail(told)
-    script.subject.note(f"{told}; check with float32=True to insist on it")
+    script.subject.note(f"{told}; check with float32=True to require it")
 
 
 def _slopes_of_full_precision(baseline: Baseline) -> None:

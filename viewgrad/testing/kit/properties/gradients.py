@@ -206,7 +206,7 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, rows
         refuse_if_coarse(subject, example, abs(found - wrong.low))
     if example.family == "options" or "=" in example.label or _made_negative(subject, example):
         if example.lenient and _says_that_it_loses_history(subject, example):
-            raise Refused("it warns that the history of a tensor is lost in the array that it was given")
+            raise Refused("it warns that the history of a tensor is lost in an array that was passed to it")
         if not np.isfinite(found):
             raise Refused("its gradient is not finite for this option")
     return _is_of_no_meaning(subject, example, moves)
