@@ -1069,3 +1069,20 @@ def test_replaced_constants_of_a_function_are_seen():
     run = compiled(f)
     for _ in range(2):
         assert run(vg.Tensor(2.0)).item() == 512.0
+
+
+def test_integers_of_numpy_are_no_instances_of_int():
+    def f(x):
+        n = onp.int64(3)
+        y = onp.zeros(n)
+        for i in range(n):
+            y[i] = x[i] ** n
+        y = y.reshape(n, onp.intp(1))
+        return y.sum() * onp.arange(n)[n - 1] + x[onp.int64(1)] * (1.0 if isinstance(onp.intp(2), int) else 2.0)
+
+    x = onp.arange(1.0, 5.0)
+    run = compiled(f)
+    for _ in range(2):
+        onp.testing.assert_allclose(vg.value_and_grad(run)(x)[1], vg.grad(f)(x))
+        assert run(x) == f(x)
+    assert is_taken(run), run.explain()

@@ -399,8 +399,9 @@ NO_EXPRESSIONS: Final = (
 def as_expr(value: Any) -> Any:
     """Return a value as an expression; None if it is neither a number nor an array."""
     if isinstance(value, Static):
-        kind = kind_of(value.value)
-        return Const(value.value, kind) if kind is not None and not kind.ndim else None
+        constant = int(value.value) if isinstance(value.value, np.integer) else value.value
+        kind = kind_of(constant)
+        return Const(constant, kind) if kind is not None and not kind.ndim else None
     if isinstance(value, Cell):
         return value.element
     return None if isinstance(value, NO_EXPRESSIONS) else value

@@ -250,7 +250,8 @@ def _real_or_imag(out: Emitter, short: str, args: list[Any], keywords: dict[str,
 
 
 def _int(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    return python_function(out, "int", args, keywords)
+    found = python_function(out, "int", args, keywords)
+    return Static(np.int64(found.value)) if isinstance(found, Static) else found  # it is not an instance of int
 
 
 REDUCED: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
