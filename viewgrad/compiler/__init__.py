@@ -1,4 +1,4 @@
-"""The compiler: generate programs from the source or a trace of a function, with their gradient.
+"""The compiler, which generates programs from the source or a trace of a function, with their gradients.
 
 A call goes through these modules:
 

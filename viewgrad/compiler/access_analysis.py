@@ -14,10 +14,10 @@ from .index_expr import Integer
 from .loop_ir import Access, Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
 
 Array = np.ndarray[Any, Any]
-MANY: Final = 100_000  # differences between positions that are inspected
-LARGEST: Final = 30_000_000  # accesses; with more of them, nothing is known
-UNKNOWN: Final = 1 << 60  # the number of elements accessed by a step that computed integers move
-PART: Final = 3_000  # elements that are inspected at a time
+MANY: Final = 100_000  # the maximum number of differences between positions that are inspected
+LARGEST: Final = 30_000_000  # accesses; for larger numbers, no analysis is made
+UNKNOWN: Final = 1 << 60  # the number of elements accessed by a step whose window is moved by computed integers
+PART: Final = 3_000  # the number of elements inspected at a time
 ALL: Final = slice(None)
 
 
@@ -25,7 +25,7 @@ class AccessAnalysis:
     """The execution times of the steps of a program, and the elements that they access.
 
     Arguments:
-        program: the program, or its gradient, in which loops run down.
+        program: the program, or its gradient, whose loops run backwards.
     """
 
     def __init__(self, program: Program) -> None:
@@ -34,7 +34,7 @@ class AccessAnalysis:
         self.counts: dict[Block, int] = {}
         self._loops: dict[ForLoop, Array] = {}
         self._named: dict[str, Block] = {}
-        self._items: dict[Block, list[Any]] = {}  # the items of blocks when the times were computed
+        self._items: dict[Block, list[Any]] = {}  # the items of each block when the times were computed
         self._enter(program.block, {}, 1)
         self._starts: dict[Block, Array] = {}
         self._durations: dict[Block, Array] = {}
@@ -61,7 +61,7 @@ class AccessAnalysis:
         return total
 
     def largest(self, block: Block, sizes: tuple[Integer, ...]) -> int:
-        """Return the size of the largest array with these sizes in any execution of a block."""
+        """Return the maximum size of an array with these sizes over all executions of a block."""
         product: Any = 1
         for n in sizes:
             product = product * self.value(block, n)
@@ -72,15 +72,15 @@ class AccessAnalysis:
         return self.counts[self._named[name]]
 
     def largest_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
-        """Return what `largest` returns for the block with a name."""
+        """Return the result of `largest` for the block with a given name."""
         return self.largest(self._named[name], sizes)
 
     def elements_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
-        """Return what `elements` returns for the block with a name."""
+        """Return the result of `elements` for the block with a given name."""
         return self.elements(self._named[name], sizes)
 
     def are_apart(self, first: tuple[str, Access], second: tuple[str, Access]) -> bool:
-        """Return whether two windows, each in the block with a name, have no element in common in any execution."""
+        """Return whether two windows, each in the block with a given name, never have an element in common."""
         (name, one), (other_name, other) = first, second
         if name != other_name or one.is_picked or other.is_picked:
             return False
@@ -99,7 +99,7 @@ class AccessAnalysis:
         return self._block_of[first] is self._block_of[second]
 
     def _extent(self, block: Block, step: Access) -> tuple[Any, Any]:
-        """Return the first and the last element of a window, in all executions."""
+        """Return the first and last element of a window over all executions."""
         low: Any = self.value(block, step.offset)
         high = low
         for n, stride in zip(step.sizes, step.strides):
@@ -108,7 +108,7 @@ class AccessAnalysis:
         return low, high
 
     def elements(self, block: Block, sizes: tuple[Integer, ...]) -> int:
-        """Return the number of elements that arrays of these sizes have in all executions of a block."""
+        """Return the number of elements in arrays of these sizes over all executions of a block."""
         product: Any = 1
         for n in sizes:
             product = product * self.value(block, n)
@@ -126,10 +126,10 @@ class AccessAnalysis:
         return total
 
     def is_kept(self, step: Access, window: Read | None = None) -> bool:
-        """Return whether the window of a step, or another window, is never overwritten after it."""
+        """Return whether the window of a step, or another window, is never overwritten afterwards."""
         base = (window or step).base
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
-        if any(each.moves for each in (step, *writes)):  # its elements are not known
+        if any(each.moves for each in (step, *writes)):  # the elements are unknown
             first = int(self.times(self._block_of[step], step).min(initial=self._end))
             return self.latest(writes) < first if isinstance(step, Read) else False
         grain = SINGLE if window is not None else self.grain([step, *writes], base.size)
@@ -139,7 +139,7 @@ class AccessAnalysis:
         return all(bool((last[positions] <= times).all()) for positions, times in self._parts(step, grain, window))
 
     def _last_writes(self, base: Buffer, writes: Sequence[Write], grain: Grain) -> Array | None:
-        """Return when each grain of a base is last written; None if that is not known."""
+        """Return the time of the last write to each grain of a base, or None if it is unknown."""
         key = base.name, grain
         if key in self._last:
             return self._last[key]
@@ -153,7 +153,7 @@ class AccessAnalysis:
         return last
 
     def access_count(self, step: Access, grain: Grain = SINGLE) -> int:
-        """Return the number of elements, or of grains, that the executions of a step access."""
+        """Return the number of elements, or of grains, accessed by the executions of a step."""
         block = self._block_of[step]
         if step.moves:
             return UNKNOWN
@@ -163,16 +163,16 @@ class AccessAnalysis:
         return each * self.counts[block]
 
     def grain(self, steps: Iterable[Access], size: int) -> Grain:
-        """Return the number of neighbours that some steps of a buffer always access together.
+        """Return the number of neighbours that several steps of a buffer always access together.
 
         Arguments:
-            steps: these.
+            steps: the steps.
             size: the size of the base.
         """
         return grain_of(map(self.runs, steps), size)
 
     def runs(self, step: Access) -> Runs | None:
-        """Return the runs of adjacent elements that a step accesses; None if they differ between executions."""
+        """Return the runs of adjacent elements that a step accesses, or None if they differ between executions."""
         if step not in self._runs:
             offsets = self.value(self._block_of[step], step.offset)
             count = self.counts[self._block_of[step]]
@@ -180,11 +180,11 @@ class AccessAnalysis:
         return self._runs[step]
 
     def accesses(self, step: Access, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
-        """Yield the grains that executions of a step access, and when, as arrays of one shape."""
+        """Yield the grains that executions of a step access, and the times, as arrays of equal shape."""
         return self._parts(step, grain)
 
     def _parts(self, step: Access, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
-        """Yield the accesses of a step, or those to another window at its times."""
+        """Yield the accesses of a step, or accesses to another window at the same times."""
         block = self._block_of[step]
         total = self.access_count(step, grain) if window is None else self.elements(block, window.sizes)
         number = 1 + total // PART
@@ -215,7 +215,7 @@ class AccessAnalysis:
         self, step: Access, block: Block, times: Array, grain: Grain, part: slice
     ) -> tuple[Array, Array]:
         def values(integer: Any) -> Array:
-            """Return the values of an integer in these executions."""
+            """Return the values of an integer in the given executions."""
             found = integer if isinstance(integer, int) else self.value(block, integer)
             return np.broadcast_to(np.asarray(found), self.counts[block])[part]
 
@@ -245,11 +245,11 @@ class AccessAnalysis:
         return offsets, times
 
     def latest(self, steps: Iterable[Step]) -> int:
-        """Return the time of the last execution of some steps."""
+        """Return the time of the last execution of any of the given steps."""
         return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=-1)
 
     def forget(self) -> None:
-        """Free the results for single elements; they are computed again on demand."""
+        """Free the results for single elements; they are recomputed on demand."""
         self._offsets.clear()
         self._last.clear()
 
@@ -267,7 +267,7 @@ class AccessAnalysis:
                 time += 1
         return time
 
-    # -- walking -------------------------------------------------------------------------------------------------------
+    # -- traversal -----------------------------------------------------------------------------------------------------
 
     def _enter(self, block: Block, variables: dict[str, Array], count: int) -> None:
         self._named[block.name] = block
@@ -342,7 +342,7 @@ class AccessAnalysis:
 
 
 def analysis_of(program: Program) -> AccessAnalysis:
-    """Return the analysis of a program, cached in the program. It remains valid if steps are removed."""
+    """Return the analysis of a program, cached in the program; it remains valid if steps are removed."""
     if program.analysis is None:
         program.analysis = AccessAnalysis(program)
     found: AccessAnalysis = program.analysis
@@ -354,7 +354,7 @@ def _fixed(integer: Integer | int) -> int | None:
 
 
 def windows_are_apart(shape: list[int], strides: list[int], difference: int) -> bool:
-    """Return whether a window and the same one moved by `difference` have no element in common."""
+    """Return whether a window and the same window shifted by `difference` have no element in common."""
     dims = sorted([(abs(stride), n) for n, stride in zip(shape, strides) if n > 1 and stride])
     if 0 in shape:
         return True

@@ -1,9 +1,9 @@
-"""The gradient of a program, as a program: its loops and steps in reverse.
+"""The gradient of a program as another program, with its loops and steps in reverse.
 
-Each value has a gradient, the sum of the contributions of its uses. Each base has a base of gradients, which the
-reverse of a read adds to and the reverse of a write reads. Values that the derivative needs are read again if they are
-still in memory, recomputed if that is cheap, and otherwise kept on a tape: an array with one entry for each execution
-of the block.
+Each value has a gradient, the sum of the contributions of its uses. Each base has a base of gradients, to which the
+reverse of a read adds and from which the reverse of a write reads. Values that the derivative needs are read again if
+they are still in memory, recomputed if that is cheap, and otherwise stored on a tape: an array with one entry for each
+execution of the block.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ PLACEHOLDERS: Final = re.compile(r"\{(\w+)\}")
 
 @attrs.define(eq=False)
 class Tape:
-    """The kept values of one step.
+    """The saved values of a step.
 
     Arguments:
         name: the name of the array.
-        step: the step whose values are kept.
+        step: the step whose values are saved.
         sizes: the sizes of one value.
         entries: the total number of saved elements.
         dtype: the dtype of the elements.
@@ -75,7 +75,7 @@ class Adjoint:
     """A program with its gradient.
 
     Arguments:
-        backward: the program that computes the gradient; its buffers are those of gradients, and those of the program.
+        backward: the program that computes the gradient; its buffers are those of gradients and those of the program.
         gradients: for each buffer that has one, the buffer of its gradient.
         seeds: for each result, the buffer through which its gradient is passed in; None if it has none.
         tapes: the values saved for the gradient.
@@ -88,7 +88,7 @@ class Adjoint:
 
 
 def differentiated(program: Program, wanted: Iterable[str], analysis: AccessAnalysis) -> Adjoint:
-    """Return the gradient of a program, and make the program save what the gradient needs.
+    """Return the gradient of a program, and extend the program to save the values that the gradient needs.
 
     Arguments:
         program: the program.
@@ -303,7 +303,7 @@ class _Differentiation:
     # -- values of the program -----------------------------------------------------------------------------------------
 
     def _moves(self, step: Access) -> tuple[Move, ...]:
-        """Return the integers that move a window, in the gradient."""
+        """Return the integers that move a window, for use in the gradient."""
         return tuple([
             Move(Operand(self._restored(move.value.step), move.value.labels), move.stride) for move in step.moves
         ])
@@ -312,7 +312,7 @@ class _Differentiation:
         return Operand(self._restored(value.step), value.labels) if isinstance(value, Operand) else value
 
     def _restored(self, step: Step) -> Step:
-        """Return the step of the gradient that gives the value of a step of the program."""
+        """Return the step of the gradient whose value is that of a step of the program."""
         found = self.restored.get(step)
         if found is None:
             block = self.block_of[step]
@@ -323,7 +323,7 @@ class _Differentiation:
         return found
 
     def _free(self, step: Step) -> Step | None:
-        """Return a step that computes the value without a tape, if there is one."""
+        """Return a step that computes the value without a tape, or None."""
         home: Access | None = self.homes.get(step)
         if home is None and type(step) is Read and self._stays(step):
             home = step.memory or step
@@ -397,7 +397,7 @@ def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
 
 
 def _slope_of(step: Compute, number: int) -> str | None:
-    """Return the gradient of an operand: "" if it is 0, None if it is not known."""
+    """Return the gradient of an operand: "" if it is 0, None if it is unknown."""
     if step.slope is not None:
         return "" if number else step.slope
     return derivative(step.operator, number)

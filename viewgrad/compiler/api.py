@@ -61,19 +61,19 @@ from .source.tier import SourceTier
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
-Batch = int | str | Sequence[int | str]  # True is an int
+Batch = int | str | Sequence[int | str]  # True is also an int
 SPECIALIZE = False  # the default of `compile`
 
 
 class Compiled:
-    """A compiled function; see `compile`. It dispatches calls to a program, or to the original function."""
+    """A compiled function; see `compile`. It dispatches calls to a program or to the original function."""
 
     def __init__(
         self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None,
         returns_arrays: bool = False, tape_limit: float | None = None,
     ) -> None:
         functools.update_wrapper(self, f)
-        self.returns_arrays = returns_arrays  # if no argument is a tensor; otherwise all results are tensors
+        self.returns_arrays = returns_arrays  # used if no argument is a tensor; otherwise all results are tensors
         self.function = f
         self.name: str = getattr(f, "__qualname__", repr(f))
         self.executor_name = executor
@@ -86,7 +86,7 @@ class Compiled:
         self.tape_limit = tape_limit
         self.cache = Cache()
         self.pickled_traces: list[PickledTrace] = []
-        self.jvp: Compiled | None = None  # the function in forward mode
+        self.jvp: Compiled | None = None  # the function for forward mode
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         calls = COMPILED_CALLS.get()
@@ -139,12 +139,12 @@ class Compiled:
         for eager in self.cache.eager_calls:
             if eager.matches(args, keywords, mode):
                 return self.function(*args, **keywords)
-        if mode & ~GRAD:  # a mode that sees each operator: tracing, forward mode, anomaly detection
+        if mode & ~GRAD:  # a mode that intercepts each operator: tracing, forward mode, anomaly detection
             if mode & ~GRAD == PROFILE:
                 name = f"compiled {getattr(self, '__name__', self.name)}"
                 return PROFILER.get().alone(name, functools.partial(self._call, args, keywords))
             return self.function(*args, **keywords)
-        if raises_errors():  # programs raise no such errors
+        if raises_errors():  # programs do not raise such errors
             return self.function(*args, **keywords)
         return self._dispatch(self.arguments.call(args, keywords, mode))
 
@@ -157,7 +157,7 @@ class Compiled:
 
         Returns:
             A float and an array with the shape of `point`, as for `jac=True` of `scipy.optimize.minimize`. In a
-            transform, tensors if they depend on what it differentiates by.
+            transform, tensors if they depend on the differentiated arguments.
 
         Example:
             >>> import numpy as np, viewgrad as vg
@@ -171,7 +171,7 @@ class Compiled:
         return self.plain_value_and_grad(point, *others, **keywords)
 
     def plain_value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
-        """Return the value and the gradient as a float and an array, in transforms too."""
+        """Return the value and the gradient as a float and an array, even in transforms."""
         is_number = isinstance(point, (int, float, np.generic))
         if not keywords:
             found = self._fast_gradients((float(point) if is_number else np.array(point, float), *others), (0,))
@@ -191,7 +191,7 @@ class Compiled:
         return self.cache.specializations
 
     def explain(self) -> str:
-        """Describe what was compiled, with loops, tapes, and the reasons for running eagerly."""
+        """Describe what was compiled, with loops, tapes, and reasons for eager execution."""
         parts = [self.tier.explain(self.name)] if self.tier.specializations else []
         parts += [explained(self.name, self.cache.specializations)] if self.cache.specializations else []
         if self.jvp is not None:
@@ -207,7 +207,7 @@ class Compiled:
         return "\n\n".join(parts)
 
     def __viewgrad_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, list[Any]] | None:
-        """Return value and gradients for `func.value_and_grad`, if the call signature is cached; None otherwise."""
+        """Return the value and gradients for `func.value_and_grad`, or None if the call signature is not cached."""
         found = self._fast_gradients(args, numbers)
         if found is None:
             return None
@@ -216,7 +216,7 @@ class Compiled:
         return as_scalar(value) if is_scalar else value, [from_array(gradient) for gradient in gradients]
 
     def __viewgrad_array_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
-        """Return value and gradients as a float and arrays, for arguments without tensors; None otherwise."""
+        """Return the value and gradients as a float and arrays, for calls without tensors; None otherwise."""
         found = self._fast_gradients(args, numbers)
         if found is None:
             return None
@@ -235,7 +235,7 @@ class Compiled:
             )
             jvp.arguments = JvpArguments(self.function, self.static)
             self.jvp = jvp
-        with np.errstate(all="ignore"):  # derivatives may be infinite; formulas do not warn about that either
+        with np.errstate(all="ignore"):  # derivatives may be infinite; formulas do not warn about this either
             return self.jvp(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
     def __viewgrad_rows__(self) -> bool:
@@ -247,7 +247,9 @@ class Compiled:
         return self.tier.is_on
 
     def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
-        """Return this function of a batch, for `func.vmap`; some arguments (positions or names) have a leading axis."""
+        """Return the function mapped over a batch, for `func.vmap`; some arguments (positions or names) have a leading
+        axis.
+        """
         return Batched(self, arguments)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -280,12 +282,12 @@ class Compiled:
         return f"<compiled {self.name}>"
 
     def examples_for(self, structure: Structure, leaves: list[Any], mode: int) -> SourceExamples | None:
-        """Return the runner of a program from source for such examples; None if calls do not run one."""
+        """Return the runner of a program from source for given examples, or None if calls do not run one."""
         args, keywords = unflatten(structure, leaves)
         return self.tier.examples(args, keywords, mode) if self.tier.is_on else None
 
     def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
-        """Return the program for some arguments, or None if calls do not run one or it writes to its inputs."""
+        """Return the program for given arguments, or None if calls do not run one or it writes to its inputs."""
         call = self.arguments.of_leaves(structure, leaves, mode)
         of = self.cache.find(call.key)
         if of is None or not of.is_verified:
@@ -358,9 +360,9 @@ class Compiled:
         return found.result
 
     def _run(self, of: Specialization, call: Call) -> Any:
-        """Run the program of a specialization, which is built and verified first if necessary."""
+        """Run the program of a specialization, which is first built and verified if necessary."""
         trace, program = self.cache.snapshot(of)
-        if trace is None:  # another thread traces the function
+        if trace is None:  # another thread is tracing the function
             return self.function(*call.args, **call.keywords)
         if not trace.guard.unchanged():
             return self._missed(of, call, "captured state has changed", is_by_value=False)
@@ -401,7 +403,7 @@ class Compiled:
         return program
 
     def _not_compiled(self, of: Specialization, call: Call, error: NotCompiledError) -> Any:
-        """Run a call whose trace could not be compiled: with arrays of integers as part of the program, or eagerly."""
+        """Run a call whose trace could not be compiled: with integer arrays as part of the program, or eagerly."""
         if self.arguments.make_static(call.structure, call.leaves):
             self.cache.remove(of)
             return self._dispatch(self.arguments.call(call.args, call.keywords, call.mode))
@@ -413,7 +415,7 @@ class Compiled:
     def _guard_failed(
         self, of: Specialization, call: Call, trace: GuardedTrace, program: CompiledProgram, line: int
     ) -> Any:
-        """Run a call for which a guard of the program has failed, at the line with a number."""
+        """Handle a call for which a guard of the program failed at a given line."""
         if of.program is not program:  # another thread has replaced it
             return self.function(*call.args, **call.keywords)
         if line in program.regular_lines:
@@ -425,12 +427,12 @@ class Compiled:
         return self._missed(of, call, trace.describe_failure(line), is_by_value=True)
 
     def _missed(self, of: Specialization, call: Call, reason: str, is_by_value: bool) -> Any:
-        """Run a call that the program does not fit: retrace it, or run it eagerly.
+        """Handle a call for which the program is not valid: retrace it or run it eagerly.
 
         Arguments:
-            of, call: the specialization, and the call.
-            reason: why the program does not fit.
-            is_by_value: whether that is a value that control flow depends on.
+            of, call: the specialization and the call.
+            reason: why the program is not valid.
+            is_by_value: whether the reason is a value that control flow depends on.
         """
         usage, decision = after_failure(of.usage, of.runs, is_by_value)
         self.cache.apply(of, Failed(reason, usage, decision))
@@ -447,7 +449,7 @@ class Compiled:
 
 
 def _with_current_histories(result: Any) -> Any:
-    """Return a result after views in it have got their histories, which depend on the mode in which they are built."""
+    """Return a result after rebuilding the histories of views in it, which depend on the current mode."""
     for leaf in flatten(result)[0]:
         if isinstance(leaf, Tensor):
             with contextlib.suppress(ViewInPlaceError):  # if its history is ambiguous
@@ -456,7 +458,7 @@ def _with_current_histories(result: Any) -> Any:
 
 
 class CompiledFunction(Protocol[P, R]):
-    """A compiled function as type checkers see it: `Compiled`, with the signature of the function."""
+    """The interface of a compiled function for type checkers: `Compiled`, with the signature of the function."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
@@ -466,7 +468,7 @@ class CompiledFunction(Protocol[P, R]):
         """Return the value and its gradient with respect to the first argument."""
 
     def explain(self) -> str:
-        """Return what was compiled, and how."""
+        """Describe what was compiled."""
 
     def source(self) -> str:
         """Return the source of the programs."""
@@ -501,24 +503,25 @@ def compile(
 ) -> Any:
     """Compile `f` and its gradient.
 
-    One program is generated from the source of `f` for each combination of dtypes and numbers of dimensions; it serves
+    One program is generated from the source of `f` for each combination of dtypes and numbers of dimensions; it handles
     all lengths and branches. If the source contains something that the compiler does not support, `f` is traced
-    instead, once for each shape. If it cannot be traced, it stays eager. `explain()` reports which applies, and why.
+    instead, once for each shape. If it cannot be traced, it runs eagerly. `explain()` reports which applies, and why.
     The first run of a program compares its value and gradient with those of `f`.
 
     Arguments:
         f: a function of tensors, arrays and numbers, which may be nested in trees.
         executor: "python" or "numba". By default, "numba" if it is installed.
-        static: names of arguments whose numbers and arrays are constants of the program, which is retraced for other
-            values.
+        static: the names of arguments whose numbers and arrays are constants of the program, which is retraced for
+            other values.
         check: whether the first run of each program is compared with `f`.
-        specialize: whether to compile traces only, each for one shape and one path; some of them run faster.
+        specialize: whether to compile traces only, each for one shape and one control-flow path; these sometimes run
+            faster.
         batch: the arguments with a leading axis of independent examples, by name or position; True for all tensors and
-            arrays. `f` is written for one example, and the results get the leading axis too.
+            arrays. `f` is written for one example, and the results have the leading axis too.
         adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
         tape_limit: the maximum number of bytes that a program compiled from source may store for its gradient; by
-            default half of the machine's memory. A longer tape is avoided by running the outermost loop in segments,
-            with some iterations run again (`explain()` reports how many).
+            default half of the machine's memory. A longer tape is avoided by running the outermost loop in segments and
+            rerunning some iterations (`explain()` reports how many).
 
     Returns:
         The compiled function, with methods `explain()` and `source()`; without `f`, a decorator. The function returns

@@ -1,4 +1,4 @@
-"""The arena of a run: one array whose parts are buffers, which later runs reuse."""
+"""The arena of a run: one array that contains many buffers and is reused by later runs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from ..tensor.refcounts import ALONE_AFTER_POP, getrefcount
 
 Array = np.ndarray[Any, Any]
-LEAST: Final = 8_000  # elements; allocating less memory costs nothing
+LEAST: Final = 8_000  # elements; allocating less memory than this costs nothing
 MOST: Final = 8_000_000  # elements; larger arrays are not kept
-SPARE: Final = 2  # arrays that are kept for later runs
+SPARE: Final = 2  # the maximum number of arrays kept for later runs
 
 
 class Arena:
-    """One array that has parts for many buffers of floats.
+    """An array that contains many buffers of floats.
 
-    Fresh memory costs more than the arithmetic on it: so an array that is no longer used is kept for a later run.
+    Allocating memory costs more than the arithmetic on it, so an array that is no longer used is kept for a later run.
 
     Arguments:
-        name: the name of the array in the source, whose parts are the buffers.
-        unset: whether the buffers may begin with anything; otherwise they begin with zeros.
+        name: the name of the array in the generated source.
+        unset: whether the buffers may be uninitialized; otherwise they are initialized to zeros.
 
     Attributes:
-        parts: by name of a buffer, its first element and the one after its last.
+        parts: by buffer name, the positions of its first element and behind its last.
     """
 
     def __init__(self, name: str, unset: bool) -> None:
@@ -41,7 +41,7 @@ class Arena:
         self.size += size
 
     def array(self) -> Array:
-        """Return the array of a run."""
+        """Return the array for a run."""
         if self._spare:
             with contextlib.suppress(IndexError):  # another thread was first
                 array = self._spare.pop()
@@ -51,7 +51,7 @@ class Arena:
         return np.empty(self.size) if self.unset else np.zeros(self.size)
 
     def take_back(self, arrays: list[Array]) -> None:
-        """Keep the last of some arrays for later if nothing else holds it or a part of it."""
+        """Keep the last of several arrays for later runs, if nothing else refers to it or a part of it."""
         array = arrays.pop()
         if LEAST <= self.size <= MOST and len(self._spare) < SPARE and getrefcount(array) <= ALONE_AFTER_POP:
             self._spare.append(array)

@@ -1,9 +1,9 @@
-"""From instructions with recovered loops to the loop IR.
+"""Conversion of instructions with recovered loops to the loop IR.
 
 An operand of an instruction is identified by the site of the instruction that computed it (its line and operation) and
-by its age: the number of values computed at that site since. If it comes from the same execution of the block, or from
-an enclosing block, it is a local value. Everything else goes through a base: a register if always the latest value is
-used, otherwise an array of all of them.
+by its age, the number of values computed at that site since then. If it comes from the same execution of the block, or
+from an enclosing block, it is a local value. All other operands are read from a base: a register if the latest value is
+always used, otherwise an array of all values.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from .reroll import Instruction, Loop
 from .trace_stream import Stream
 
 MOST_SPILLED: Final = 40
-UNROLLED: Final = 200  # terms that may remain without a loop
+UNROLLED: Final = 200  # the maximum number of terms outside of loops
 
 
 class SpillError(NotCompiledError):
-    """Values other than the latest ones of some sites are used, so these sites need memory.
+    """Raised if values other than the latest ones of some sites are used, so that these sites need memory.
 
     Attributes:
         keys: the keys of the sites.
@@ -59,15 +59,16 @@ class SpillError(NotCompiledError):
 def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     """Return the program of a stream of instructions.
 
-    If irregular loops would need values in memory, a short program is built without such loops.
+    If irregular loops would require values in memory, a short program is built without such loops.
 
     Arguments:
-        lower: makes the stream, with the values of some sites in memory; each has as much room as the largest.
+        lower: a function that returns the stream with the values of some sites in memory, each with room for the
+            largest value.
     """
     streams: dict[Any, Stream] = {}
 
     def lowered(spilled: dict[Any, int]) -> Stream:
-        """Return the stream, made once for the same values in memory."""
+        """Return the stream, created once for each set of values in memory."""
         key = frozenset(spilled.items())
         if key not in streams:
             streams[key] = lower(spilled)
@@ -110,11 +111,11 @@ def _built(lower: Callable[[dict[Any, int]], Stream], choices: bool) -> tuple[St
 
 
 class Builder:
-    """Builds a program.
+    """Builds the program of a stream.
 
     Arguments:
         stream: the instructions.
-        choices: whether iterations that are not all alike become a loop.
+        choices: whether differing iterations may become an irregular loop.
     """
 
     def __init__(self, stream: Stream, *, choices: bool = True) -> None:
@@ -123,9 +124,9 @@ class Builder:
         self.choices = choices
         self.bases = {base.name: base for base in stream.bases}
         self.numbers = 0
-        self.sites: dict[int, set[int]] = {}  # by term: the sites that compute values in it
-        self.registers: dict[int, Buffer] = {}  # by site: the register of its latest value
-        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by site: the steps that compute its values
+        self.sites: dict[int, set[int]] = {}  # by term, the sites that compute values in it
+        self.registers: dict[int, Buffer] = {}  # by site, the register of its latest value
+        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by site, the steps that compute its values
         self.scopes: list[tuple[list[tuple[int | None, Any]], set[int]]] = []
         self.spills: list[SpillError] = []
 
@@ -157,12 +158,12 @@ class Builder:
         self, terms: Sequence[Any], ints: Sequence[tuple[Integer, ...]], block: Block | None = None,
         inside: set[int] | None = None,
     ) -> Block:
-        """Return the block of terms with these integers.
+        """Return a block for terms with given integers.
 
         Arguments:
-            terms, ints: these.
-            block: the block to be filled, if there is one.
-            inside: the sites that define values in the loop whose body it is.
+            terms, ints: the terms and their integers.
+            block: the block to fill; by default a new one.
+            inside: the sites that define values in the loop whose body the block is.
         """
         if block is None:
             block = Block([], self._name("c"))
@@ -188,7 +189,7 @@ class Builder:
         return block
 
     def loop(self, term: Loop, numbers: tuple[Integer, ...]) -> ForLoop:
-        """Return a loop with these integers."""
+        """Return a loop with given integers."""
         name = self._name("i")
         i = variable(name)
         lengths = [len(inner.ints) for inner in term.body]
@@ -201,7 +202,7 @@ class Builder:
         return ForLoop(name, numbers[0], self.block(term.body, inner_ints))
 
     def choice(self, term: IrregularIteration) -> IrregularLoop:
-        """Return a loop whose iterations are not all alike."""
+        """Return a loop whose iterations differ."""
         name = self._name("i")
         inside = self._sites_in(term)
         bodies = []
@@ -215,7 +216,7 @@ class Builder:
         return IrregularLoop(name, term.kinds, self._name("K"), bodies)
 
     def _column(self, block: Block, name: str, iterations: Any, column: Any) -> Integer:
-        """Return an integer of a body: affine in the number of the iteration, or from a table."""
+        """Return an integer of a body: affine in the iteration number, or from a table."""
         first = int(column[0])
         if (column == first).all():
             return constant(first)
@@ -232,7 +233,7 @@ class Builder:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def step(self, block: Block, term: Instruction, numbers: tuple[Integer, ...]) -> Step:
-        """Return an instruction as a step."""
+        """Convert an instruction to a step."""
         structure = self.structures[term.structure]
         if structure[0] == "spilled":
             structure = self.structures[structure[1]]
@@ -283,7 +284,7 @@ class Builder:
     def _dynamic_access(
         self, block: Block, structure: tuple[Any, ...], numbers: tuple[Integer, ...], constants: Any
     ) -> Access:
-        """Return a read or a write of a window that computed integers move."""
+        """Return a read or a write of a window that is moved by computed integers."""
         kind, base, location, ndim, by, *rest = structure
         sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
         steps, ages = numbers[2 * ndim + 1 : 2 * ndim + 1 + len(by)], iter(numbers[2 * ndim + 1 + len(by) :])
@@ -309,7 +310,7 @@ class Builder:
         )
 
     def value(self, block: Block, operand: tuple[Any, ...], ages: Any, constants: Any) -> Value:
-        """Return an operand as a value."""
+        """Convert an operand to a value."""
         if operand[0] == "c":
             numbers = np.array(next(constants), operand[1])
             bits = numbers.view(f"u{numbers.itemsize}")
@@ -319,12 +320,12 @@ class Builder:
         site, labels = operand
         try:
             return Operand(self._step_of(block, site, next(ages)), labels)
-        except SpillError as error:  # there may be more of them
+        except SpillError as error:  # there may be more values
             self.spills.append(error)
             return Number(0.0)
 
     def _step_of(self, block: Block, site: int, age: Integer) -> Step:
-        """Return the step that gives a value, or that reads it, which is put at the end of the block."""
+        """Return the step that computes or reads a value, appending it to the block if necessary."""
         wanted = age.value
         if wanted is not None:
             for defined, inside in reversed(self.scopes):
@@ -338,7 +339,7 @@ class Builder:
                         break
                 else:
                     if site not in inside:
-                        continue  # all of them are around this block
+                        continue  # all of them enclose this block
                 break
             if age.value == 0:
                 return self._latest(block, site)
@@ -392,7 +393,7 @@ class Builder:
 
 
 def out_sizes(step: Step) -> tuple[Integer, ...]:
-    """Return the lengths of the dimensions of the value that a step gives."""
+    """Return the lengths of the dimensions of a step's value."""
     if isinstance(step, Compute):
         return tuple([ONE if label < 0 else step.sizes[label] for label in step.out])
     return step.sizes

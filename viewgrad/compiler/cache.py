@@ -1,4 +1,4 @@
-"""The specializations of a compiled function, and the states that they go through.
+"""The specializations of a compiled function, and their states.
 
     new --Traced--> traced --Built, Verified--> verified --Running--> running
      ^                 ^                            |                    |
@@ -24,8 +24,9 @@ from .calls.guarded_trace import GuardedTrace
 from .policy import Action, Decision, Usage, after_trace
 from .runtime import CompiledProgram
 
-MAX_SPECIALIZATIONS: Final = 8  # specializations of calls whose arguments have the same structure
-MAX_REPLACED_UNUSED: Final = 16  # specializations in a row that were replaced without having run a program
+# the maximum number of specializations for calls whose arguments have the same structure
+MAX_SPECIALIZATIONS: Final = 8
+MAX_REPLACED_UNUSED: Final = 16  # the maximum number of consecutive specializations replaced without running a program
 MAX_FAST_CALLS: Final = 8
 MAX_EAGER_CALLS: Final = 16
 
@@ -47,19 +48,19 @@ class Specialization:
 
     Arguments:
         key: the call signature.
-        static: the leaves of the arguments that are part of the program.
-        is_overflow: whether it serves all further signatures because too many occur only once.
+        static: the leaves of the arguments that are constants of the program.
+        is_overflow: whether it handles all further signatures, because too many occur only once.
         runs_before: the number of runs when the last specialization was added.
         last_use: the time of the last use, counted in uses of specializations.
         state: its state.
         trace: the last trace.
         program: the program of that trace; None until it is built.
-        fallback_reason: why it is eager.
-        cooldown: the number of further calls that run eagerly while it cools down.
+        fallback_reason: the reason for running eagerly.
+        cooldown: the number of remaining calls that run eagerly during the cool-down.
         near_singular_lines: the lines with small matrices that are left to NumPy because one was nearly singular.
-        usage: how useful its traces have been.
+        usage: the usage statistics of its traces.
         runs: the number of runs of its programs.
-        failures: how many calls ran eagerly although there was a program, by reason.
+        failures: the number of calls that ran eagerly although there was a program, by reason.
     """
 
     key: Any
@@ -79,13 +80,13 @@ class Specialization:
 
     @property
     def is_verified(self) -> bool:
-        """Return whether its program agreed with the function."""
+        """True if its program agreed with the function."""
         return self.state in (State.VERIFIED, State.RUNNING)
 
 
 @attrs.frozen(eq=False)
 class Traced:
-    """The function was traced; without a trace, the next call tries again."""
+    """The function was traced; if there is no trace, the next call tries again."""
 
     trace: GuardedTrace | None
 
@@ -108,7 +109,7 @@ class Verified:
 
 @attrs.frozen(eq=False)
 class Running:
-    """The program is run by calls; `fast_call` is the fast path of those with the same signature, if there is one."""
+    """Calls run the program; `fast_call` is the fast path for the same signature, if any."""
 
     program: CompiledProgram
     fast_call: FastCall | None
@@ -116,14 +117,14 @@ class Running:
 
 @attrs.frozen(eq=False)
 class NearSingular:
-    """A small matrix at a line was nearly singular, so that the program is rebuilt with NumPy's function there."""
+    """A small matrix at some line was nearly singular, so the program is rebuilt with NumPy's function there."""
 
     line: int
 
 
 @attrs.frozen(eq=False)
 class Failed:
-    """A guard failed, and the policy has decided how to continue."""
+    """A guard failed, and the policy decided how to continue."""
 
     reason: str
     usage: Usage
@@ -132,7 +133,7 @@ class Failed:
 
 @attrs.frozen(eq=False)
 class Skipped:
-    """A call of the cool-down ran eagerly."""
+    """A call ran eagerly during the cool-down."""
 
 
 @attrs.frozen(eq=False)
@@ -146,9 +147,9 @@ Event = Traced | Built | Verified | Running | NearSingular | Failed | Skipped | 
 
 
 def transition(of: Specialization, event: Event) -> None:
-    """Change a specialization after an event.
+    """Change the state of a specialization after an event.
 
-    An eager one stays eager. Events of a trace or program that another thread has replaced are ignored.
+    An eager specialization remains eager. Events about a trace or program that another thread has replaced are ignored.
     """
     if of.state is State.EAGER:
         return
@@ -189,11 +190,11 @@ class Cache:
     """The specializations of a function, and the fast paths of calls.
 
     Attributes:
-        specializations: the specializations, in the order of their addition.
-        fast_calls: the fast paths, each with its specialization.
+        specializations: the specializations, in insertion order.
+        fast_calls: the fast paths with their specializations.
         eager_calls: the signatures of calls that run the function.
         traces: the number of calls that were traced.
-        lock: held while any of these is changed.
+        lock: the lock held while any of these is changed.
     """
 
     def __init__(self) -> None:
@@ -202,21 +203,21 @@ class Cache:
         self.eager_calls: list[EagerCall] = []
         self.traces = 0
         self.lock = threading.RLock()
-        self._clock = 0  # counts the specializations that were added
-        self._replaced_unused = 0  # how many in a row were replaced without having run a program
+        self._clock = 0  # the number of specializations added so far
+        self._replaced_unused = 0  # the number of consecutive specializations replaced without running a program
 
     def find(self, key: Any) -> Specialization | None:
-        """Return the specialization for a key, or the one that serves all further keys of its form."""
+        """Return the specialization for a key, or the one that handles all further keys of its form."""
         for each in self.specializations:
             if each.key == key:
                 return each
         return next((each for each in self._alike(key) if each.is_overflow), None)
 
     def add(self, key: Any, static: frozenset[int]) -> Specialization:
-        """Add a specialization, in place of the least recently used one if there are too many of its form.
+        """Add a specialization, replacing the least recently used one if there are too many of its form.
 
-        If many replaced ones in a row have not run a program, the new one serves all further keys, and stays eager. The
-        others are kept.
+        If too many consecutive ones were replaced without running a program, the new one handles all further keys and
+        remains eager. The others are kept.
         """
         added = Specialization(key, static)
         self._clock += 1
@@ -240,7 +241,7 @@ class Cache:
         return added
 
     def apply(self, of: Specialization, event: Event) -> None:
-        """Apply a transition, and update the fast paths."""
+        """Apply a transition and update the fast paths."""
         with self.lock:
             transition(of, event)
             if of.state is not State.RUNNING:

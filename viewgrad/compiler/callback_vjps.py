@@ -1,6 +1,6 @@
-"""The gradients of callbacks: the formulas of the operators on arrays, without a tape or a second forward.
+"""The gradients of callbacks, computed by the formulas of the operators on arrays, without a tape or a second forward.
 
-The formulas are those of eager runs, on the same arrays. Properties of the result are recomputed.
+The formulas are those of eager mode, on the same arrays. Properties of the result are recomputed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FLOATS: Final = "f"
 
 
 def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], number: int) -> Gradient | None:
-    """Return the vjp as a function of the gradient, the operands and a getter of the result; None without a formula.
+    """Return the vjp as a function of the gradient, the operands and a getter for the result; None without a formula.
 
     Arguments:
-        operator: the operator, of one result.
+        operator: the operator, which has one result.
         attributes: its options.
-        kinds: the shapes and dtypes of its operands; None for those that are not given.
+        kinds: the shapes and dtypes of its operands; None for omitted ones.
         number: the number of the operand whose gradient is computed.
     """
     tensors = operator.signature.tensors
@@ -39,7 +39,7 @@ def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], nu
     if formula is None or len(formula.inputs) > 1 or not formula.is_implemented:
         return None
     product = product_of(formula.tree)
-    flows = product is not formula.tree  # then it is 0 where the gradient is; see Note [Infinite slopes]
+    flows = product is not formula.tree  # in this case it is 0 where the gradient is; see Note [Infinite slopes]
     code = compile(ast.fix_missing_locations(ast.Expression(product)), f"<the gradient of {operator.name}>", "eval")
     space = {called: getattr(ARRAY_FUNCTIONS, called) for called in code.co_names if hasattr(ARRAY_FUNCTIONS, called)}
     options = zip([argument.name for argument in operator.signature.plain], attributes or (), strict=True)

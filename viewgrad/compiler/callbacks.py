@@ -30,12 +30,12 @@ _failures: Final = threading.local()
 
 @attrs.frozen
 class Operation:
-    """One output of an operator for operands of certain kinds.
+    """One output of an operator for operands of given shapes and dtypes.
 
     Arguments:
         name: the operator.
         attributes: its options.
-        operands: the shapes and dtypes of its operands; None for those that are not given.
+        operands: the shapes and dtypes of its operands; None for omitted ones.
         number: the number of the output.
         shape, dtype: the shape and dtype of the output.
     """
@@ -49,7 +49,7 @@ class Operation:
 
 
 def forward_of(operation: Operation) -> Callable[..., Any]:
-    """Return the function of arrays and numbers that an operation is."""
+    """Return the function of arrays and numbers that computes an operation."""
     operator = _operator(operation)
 
     def forward(*given: Any) -> Any:
@@ -63,7 +63,8 @@ def forward_of(operation: Operation) -> Callable[..., Any]:
 
 
 def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
-    """Return the function of the output's gradient and of the operands that gives the gradient of operand `number`."""
+    """Return the function that computes the gradient of operand `number` from the output's gradient and the operands.
+    """
     operator = _operator(operation)
     kind = operation.operands[number]
     assert kind is not None
@@ -92,7 +93,7 @@ def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
 
 
 def _by_formula(operation: Operation, number: int, gradient: Gradient) -> Callable[..., Any]:
-    """Return the gradient of operand `number`, as `backward_of` gives it, by a formula."""
+    """Return the gradient of operand `number` as `backward_of` does, using a formula."""
     operator = _operator(operation)
     shape, dtype = operation.operands[number]  # type: ignore[misc]
 
@@ -110,9 +111,9 @@ def _by_formula(operation: Operation, number: int, gradient: Gradient) -> Callab
 
 
 def native_caller(function: Callable[..., Any], kinds: list[Any], size: int, dtype: np.dtype[Any]) -> Any:
-    """Return a function that compiled code can call, of numbers and of the addresses of buffers.
+    """Return a function of numbers and buffer addresses that compiled code can call.
 
-    It takes the operands and the buffer of the result, and gives 1 where an exception was raised, which
+    Its arguments are the operands and the buffer for the result. It returns 1 if an exception was raised, which
     `raise_failure` raises again. It holds the interpreter's lock while it runs.
 
     Arguments:
@@ -135,7 +136,7 @@ def native_caller(function: Callable[..., Any], kinds: list[Any], size: int, dty
 
 
 def raise_failure() -> None:
-    """Raise the exception of a function that compiled code called."""
+    """Raise the exception of a function called by compiled code."""
     error = _failures.last
     _failures.last = None
     raise error
@@ -156,7 +157,7 @@ def _operator(operation: Operation) -> Any:
 
 
 def _arrays(kinds: tuple[Kind, ...], given: tuple[Any, ...]) -> list[Any]:
-    """Return copies of the operands of an operation as arrays; None for those that are not given."""
+    """Return copies of the operands of an operation as arrays; None for omitted ones."""
     numbers = iter(given)
     return [None if kind is None else np.array(next(numbers), kind[1]).reshape(kind[0]) for kind in kinds]
 

@@ -1,8 +1,8 @@
-"""Plans that compute reductions by scalar operators, from the rows of the operators.
+"""Plans that compute reductions by scalar operators, derived from the declarations of the operators.
 
-A row states its result as a formula of sums, extrema and elementwise functions, and its gradient as for any operator. A
-plan is both, for an operator with given options: a list of steps in which equal parts occur once, and the gradient for
-one element as an expression.
+A row declares its result as a formula of sums, extrema and elementwise functions, and its gradient as for any operator.
+A plan contains both, for an operator with given options: a list of steps without common subexpressions, and the
+gradient of one element as an expression.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..operators.language.rename import Renamed, copied
 from ..operators.language.spec import Operator
 from .scalar_rules import RULES, UnknownFormError, expanded, scalar_form
 
-OPERAND: Final = 0  # the number of the value that is reduced
+OPERAND: Final = 0  # the number of the reduced value
 REDUCTIONS: Final = {"sum": "sum", "max": "greatest", "min": "least"}
 ARITHMETIC: Final[dict[type[ast.operator], str]] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 OF_NUMBERS: Final[dict[type[ast.operator], Callable[[float, float], float]]] = {
@@ -36,8 +36,8 @@ class PlanStep:
 
     Arguments:
         operator: a scalar operator, or "sum", "greatest" or "least" of the reduced elements.
-        operands: the numbers of values, and floats.
-        is_reduced: whether its value has only the dimensions that are not reduced.
+        operands: the numbers of values, or floats.
+        is_reduced: whether the value has only the dimensions that are not reduced.
     """
 
     operator: str
@@ -56,7 +56,7 @@ class Slope:
 
     Arguments:
         expression: an expression with `{grad}` and the positions of operands.
-        operands: the numbers of values, and floats; the first two are the operand and the result.
+        operands: the numbers of values, or floats; the first two are the operand and the result.
     """
 
     expression: str
@@ -69,10 +69,10 @@ class Plan:
 
     Arguments:
         steps: the steps; the value of step i has the number i + 1.
-        needed: the number of steps that the result needs; the others are for the gradient.
+        needed: the number of steps needed for the result; the others are for the gradient.
         result: the number of the result.
-        slope: the gradient; None if it is that of the steps.
-        slope_of_kept: the gradient that reads elementwise values of the steps instead of computing them again.
+        slope: the gradient, or None if it is that of the steps.
+        slope_of_kept: the gradient that reads elementwise values of the steps instead of recomputing them.
     """
 
     steps: tuple[PlanStep, ...]
@@ -84,7 +84,7 @@ class Plan:
 
 @functools.lru_cache(maxsize=1024)
 def plan_of(name: str, options: tuple[tuple[str, Any], ...], count: int) -> Plan | None:
-    """Return the plan of an operator; None if its row has none for these options.
+    """Return the plan of an operator, or None if its row declares none for these options.
 
     Arguments:
         name: the name of the operator.
@@ -115,14 +115,14 @@ def _decomposition(name: str) -> ast.expr:
 
 
 def _gradient(operator: Operator) -> ast.expr:
-    """Return the formula of the gradient, without the tensors that are not given."""
+    """Return the formula of the gradient without omitted tensors."""
     (formula,) = [formula for formula in operator.formulas if formula.inputs == ("self",)]
     missing = {each.name: ast.Constant(None) for each in operator.signature.tensors if each.name != "self"}
     return Renamed(missing).visit(copied(formula.tree))  # type: ignore[no-any-return]
 
 
 class _Planner:
-    """Translates formulas of an operator into steps.
+    """Translates the formulas of an operator into steps.
 
     Arguments:
         options: the options of the operator.
@@ -158,7 +158,7 @@ class _Planner:
         if isinstance(node, ast.BinOp):
             operands = self.value(node.left, known), self.value(node.right, known)
             if isinstance(node.op, ast.Div) and type(operands[1]) is float and operands[1] <= 0:
-                raise UnknownFormError  # NumPy warns, and the sign of an infinite quotient matters
+                raise UnknownFormError  # NumPy warns, and the sign of an infinite quotient is significant
             return self._step(ARITHMETIC[type(node.op)], operands, known)
         if isinstance(node, ast.IfExp):
             return self.value(self.taken_branch(node), known)
@@ -173,7 +173,7 @@ class _Planner:
         return self._step(name, tuple([self.value(arg, known) for arg in node.args]), known)
 
     def constant(self, node: ast.expr) -> float | None:
-        """Return the value of a formula of numbers; None if it depends on elements."""
+        """Return the value of a constant formula, or None if it depends on elements."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             return float(node.value)
         if isinstance(node, ast.Name):
@@ -189,14 +189,14 @@ class _Planner:
         return None
 
     def taken_branch(self, node: ast.IfExp) -> ast.expr:
-        """Return the branch that is taken for the given options."""
+        """Return the branch taken for the given options."""
         taken = self.answer(node.test)
         if taken is None:
             raise UnknownFormError
         return node.body if taken else node.orelse
 
     def answer(self, test: ast.expr) -> bool | None:
-        """Return the answer to a comparison of options; None if it depends on elements."""
+        """Return the result of a comparison of options, or None if it depends on elements."""
         if not isinstance(test, ast.Compare):
             return None
         if isinstance(test.ops[0], ast.Is):
@@ -205,7 +205,7 @@ class _Planner:
         return None if left is None or right is None else left == right
 
     def expanded(self, node: ast.Call) -> ast.expr | None:
-        """Return the formula of a called function, with its arguments in place; None if it has none."""
+        """Return the formula of a called function with its arguments substituted, or None if there is none."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         if name == "expand_reduced":
@@ -242,7 +242,7 @@ class _Planner:
 
         Arguments:
             formula: the gradient.
-            reads_steps: whether it reads the elementwise values of steps.
+            reads_steps: whether to read the elementwise values of steps.
         """
         writer = _SlopeWriter(self, reads_steps)
         expression = scalar_form(writer.visit(copied(formula)), {})
@@ -250,7 +250,7 @@ class _Planner:
 
 
 class _SlopeWriter(ast.NodeTransformer):
-    """Puts positions in a gradient for the operand, the result, reduced values and numbers."""
+    """Replaces the operand, the result, reduced values and numbers in a gradient by positions."""
 
     def __init__(self, planner: _Planner, reads_steps: bool) -> None:
         self.planner = planner

@@ -1,4 +1,4 @@
-"""The element types of programs: floats, bools and integers, and how each is written in source.
+"""The element types of programs: floats, bools and integers, and their representation in generated source.
 
 Single precision is computed in double precision. Arrays of other dtypes are not compiled.
 """
@@ -16,16 +16,16 @@ FLOAT: Final = np.dtype(float)
 BOOL: Final = np.dtype(bool)
 INTEGER: Final = np.dtype(np.int64)
 HELD: Final = frozenset({FLOAT, BOOL, INTEGER})
-LOWEST: Final = -(2**63)  # Numba does not take its literal for a 64-bit integer
+LOWEST: Final = -(2**63)  # Numba does not treat its literal as a 64-bit integer
 
 
 class Kind:
     """The element type of a dtype in generated source.
 
     Arguments:
-        number: the class of Python's numbers that they are.
+        number: the corresponding class of Python numbers.
         zero: the literal of zero.
-        made: the further arguments of the call that creates an array of them.
+        made: the additional arguments of the call that creates an array.
     """
 
     def __init__(self, number: type, zero: str, made: str) -> None:
@@ -35,7 +35,7 @@ class Kind:
 
     @property
     def to_number(self) -> str:
-        """The source that converts an element, or an array of one element, to a number."""
+        """The source code that converts an element, or a single-element array, to a number."""
         return f"{self.number.__name__}({{}})"
 
 
@@ -49,17 +49,17 @@ def kind_of(dtype: np.dtype[Any]) -> Kind:
 
 
 def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which programs hold elements of a dtype: of single precision in double precision."""
+    """Return the dtype in which programs store elements of a dtype; single precision is widened to double precision."""
     return FLOAT if dtype == SINGLE else dtype
 
 
 def taped(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which values of a dtype are kept for the gradient: bools as floats."""
+    """Return the dtype in which values of a dtype are saved for the gradient; bools are saved as floats."""
     return INTEGER if dtype == INTEGER else FLOAT
 
 
 def char_of(number: Any) -> str:
-    """Return the character of the dtype of one of Python's numbers.
+    """Return the character of the dtype of a Python number.
 
     Raises:
         NotCompiledError: for anything else.
@@ -81,10 +81,10 @@ def as_number(number: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def literal(value: Any) -> str:
-    """Return a number in the source.
+    """Return a number as a literal in generated source.
 
     Raises:
-        NotCompiledError: for the lowest integer of 64 bits.
+        NotCompiledError: for the lowest 64-bit integer.
     """
     if value == LOWEST and type(value) is int:
         raise NotCompiledError(f"the number {LOWEST} is not compiled")

@@ -10,11 +10,11 @@ import numpy as np
 from .cache import Specialization, State
 from .loop_ir import Block, Compute, ForLoop, IrregularLoop, Program, Push, Step, steps_of
 
-FEW: Final = 16  # operations of eager mode, with gradient, that take as long as the call of a program
+FEW: Final = 16  # the number of operations in eager mode, with gradient, that take as long as calling a program
 
 
 def explained(name: str, specializations: Sequence[Specialization]) -> str:
-    """Return what was compiled, and how.
+    """Describe what was compiled.
 
     Arguments:
         name: the name of the function.

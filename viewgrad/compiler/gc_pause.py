@@ -1,8 +1,8 @@
 """Raise the garbage collector's threshold while tracing.
 
-A trace is millions of small objects, none of them garbage. The collector scans all of them each time their number has
-grown by a quarter, and the young ones after every 700 allocations, which takes half of the time of tracing. While a
-function is traced and compiled, it scans the young ones less often. Cycles are still collected.
+A trace consists of millions of small objects, none of them garbage. The collector scans all of them whenever their
+number has grown by a quarter, and the young ones after every 700 allocations, which takes half of the time of tracing.
+While a function is traced and compiled, the young ones are scanned less often. Cycles are still collected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-RARE: Final = 100_000  # new objects, between collections of the young ones
+RARE: Final = 100_000  # the number of new objects between collections of the young generation
 _lock: Final = threading.Lock()
 _nested: Final = [0]  # the number of traces in progress, in any thread
 _before: Final = [gc.get_threshold()]

@@ -22,7 +22,7 @@ class Runs:
     Arguments:
         length: the length of each run.
         rest: the lengths and strides of the dimensions over the runs.
-        first: the start of the first run in some execution.
+        first: the start of the first run in one of the executions.
         moves: a common divisor of the differences between executions.
     """
 
@@ -34,11 +34,11 @@ class Runs:
 
 @attrs.frozen
 class Grain:
-    """The grains of a base: its rows, each cut at the same positions.
+    """The grains of a base: its rows, each divided at the same positions.
 
     Arguments:
         row: the length of a row.
-        begins: the starts of the grains in it.
+        begins: the starts of the grains in a row.
     """
 
     row: int
@@ -50,7 +50,7 @@ class Grain:
         return rows * len(self.begins) + bisect.bisect_left(self.begins, rest)
 
     def grains_at(self, elements: Array) -> Array:
-        """Return the grains that begin at some elements."""
+        """Return the grains that begin at given elements."""
         if len(self.begins) == 1:
             return elements // self.row
         within = np.searchsorted(self.begins, elements % self.row)
@@ -72,7 +72,7 @@ def grain_of(accesses: Iterable[Runs | None], size: int) -> Grain:
     """Return the largest grain of the accesses to a buffer.
 
     Arguments:
-        accesses: the runs of all accesses; None if they differ between executions.
+        accesses: the runs of all accesses, or None if they differ between executions.
         size: the size of the buffer.
     """
     runs = []
@@ -84,19 +84,19 @@ def grain_of(accesses: Iterable[Runs | None], size: int) -> Grain:
         strides = [stride for _, stride in each.rest]
         row = math.gcd(row, each.moves, *strides)
         plain = math.gcd(plain, each.moves, *strides, each.length, each.first)
-    row, plain = max(row, 1), max(plain, 1)  # if nothing is accessed, and the buffer is empty
+    row, plain = max(row, 1), max(plain, 1)  # if nothing is accessed and the buffer is empty
     begins = {0}
     for each in runs:
         begin = each.first % row
         end = begin + each.length
-        if end > row and (begin or each.length % row):  # it runs on in the next row
+        if end > row and (begin or each.length % row):  # it continues in the next row
             return Grain(plain)
         begins |= {begin, end % row}
     return Grain(row, tuple(sorted(begins))) if len(begins) * plain < row else Grain(plain)
 
 
 def runs_of(step: Access, offsets: Array) -> Runs | None:
-    """Return the runs of a step; None if it accesses single elements, or its runs differ between executions.
+    """Return the runs of a step, or None if it accesses single elements or its runs differ between executions.
 
     Arguments:
         step: the step.

@@ -12,10 +12,10 @@ Monomial = tuple[str, ...]
 
 @attrs.frozen
 class Integer:
-    """A polynomial.
+    """A polynomial in the loop variables.
 
     Arguments:
-        terms: the coefficient of each product of variables; () is the product of none. No coefficient is 0.
+        terms: the coefficient of each product of variables; () is the empty product. No coefficient is 0.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -45,7 +45,7 @@ class Integer:
         return _from_terms(total)
 
     def at(self, values: Mapping[str, int]) -> int:
-        """Return the value of the expression for values of the variables."""
+        """Return the value of the expression for given values of the variables."""
         total = 0
         for monomial, coefficient in self.terms:
             for name in monomial:
@@ -70,12 +70,12 @@ def _from_terms(terms: Mapping[Monomial, int]) -> Integer:
 
 
 def constant(value: int) -> Integer:
-    """Return a number."""
+    """Return a constant expression."""
     return Integer((((), value),) if value else ())
 
 
 def variable(name: str) -> Integer:
-    """Return a variable."""
+    """Return an expression that is a single variable."""
     return Integer((((name,), 1),))
 
 
@@ -84,7 +84,7 @@ ONE: Final = constant(1)
 
 
 def row_strides_of(sizes: Sequence[Integer]) -> tuple[Integer, ...]:
-    """Return the strides of an array in row order."""
+    """Return the strides of an array in row-major order."""
     strides, step = [], ONE
     for n in reversed(sizes):
         strides.append(step)

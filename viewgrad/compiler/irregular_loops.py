@@ -1,8 +1,8 @@
-"""Loops whose iterations differ: each iteration selects one of a few bodies by a table.
+"""Loops whose iterations differ, each of which selects one of a few bodies by a table.
 
-If data is missing here and there, for example, a long row of short loops is left when all loops are recovered. It is
-split again into iterations, each beginning at a certain instruction. Equal iterations share a body, whose integers come
-from tables if they are not affine in the iteration number.
+If, for example, some data is missing, a long sequence of short loops remains after loop recognition. It is then split
+into iterations, each beginning at a certain instruction. Equal iterations share a body, whose integers come from tables
+if they are not affine in the iteration number.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 
 from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants, size, with_ints
 
-LONG: Final = 40  # terms; a shorter row is unchanged
-FEWEST: Final = 6  # iterations
-WORTH_A_LOOK: Final = 150  # terms; in a shorter row, nested loops are unchanged
-MOST_ITERATIONS: Final = 100  # iterations of each term, on average; with more, the row is unchanged
-WORTH: Final = 0.6  # fraction of the terms; if more are left, an irregular loop does not pay
-DEEPEST: Final = 3  # nested loops that are unrolled
+LONG: Final = 40  # terms; shorter sequences are unchanged
+FEWEST: Final = 6  # the minimum number of iterations
+WORTH_A_LOOK: Final = 150  # terms; in shorter sequences, nested loops are unchanged
+MOST_ITERATIONS: Final = 100  # the average number of iterations of each term; above it, the sequence is unchanged
+WORTH: Final = 0.6  # the fraction of the terms; if more remain, an irregular loop does not pay off
+DEEPEST: Final = 3  # the maximum depth of nested loops that are unrolled
 MOST_BODIES: Final = 24
 MOST_TERMS: Final = 1_000_000
 CANDIDATES: Final = 24
@@ -34,8 +34,8 @@ class Body:
     """The body of some iterations of a loop.
 
     Arguments:
-        terms: the terms of the first of them.
-        ints: for each term, its integers in each of them.
+        terms: the terms of the first of these iterations.
+        ints: for each term, its integers in each of these iterations.
     """
 
     terms: list[Term]
@@ -56,12 +56,12 @@ class IrregularIteration:
 
 
 def program_size(term: Term | IrregularIteration) -> int:
-    """Return the number of instructions and loops of a term, the inner ones included."""
+    """Return the number of instructions and loops of a term, including nested ones."""
     return 1 + sum(size(body.terms) for body in term.bodies) if isinstance(term, IrregularIteration) else size([term])
 
 
 def with_choices(terms: list[Term], structures: Structures) -> list[Term | IrregularIteration]:
-    """Return the terms with long irregular rows replaced by irregular loops, if that makes the program shorter.
+    """Return the terms with long irregular sequences replaced by irregular loops, if this makes the program shorter.
 
     Arguments:
         terms: the terms of a stream.
@@ -85,7 +85,7 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Irreg
 
 
 def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]] | None:
-    """Return the length of the program with an irregular loop, and the terms; the rows stay unchanged."""
+    """Return the length of the program with an irregular loop, and the terms, whose sequences are not modified."""
     structures = [term.structure for term in rows]
     positions_of: dict[int, list[int]] = {}
     for position, structure in enumerate(structures):
@@ -132,19 +132,19 @@ def _loop(body: Body, count: int, known: Structures) -> Loop | None:
 
 
 def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]]:
-    """Return the terms before an irregular loop, or after it, with their own loops."""
+    """Return the terms before or after an irregular loop, with their own loops."""
     found = _with_choice(rows, known) if size(rows) >= LONG else None
     return (size(rows), list(rows)) if found is None else found
 
 
 def _iterations_from(structures: list[int], positions: list[int]) -> tuple[int, list[int], int] | None:
-    """Return the length of the program with iterations that begin at these positions, their starts, and the end."""
+    """Return the program length with iterations beginning at given positions, their starts, and the end."""
     signatures: Counter[tuple[int, ...]] = Counter()
     for start, stop in itertools.pairwise(positions):
         signatures[tuple(structures[start:stop])] += 1
         if len(signatures) > 4 * MOST_BODIES:
             return None
-    # The first and the last terms may belong to other code on the same line.
+    # The first and last terms may belong to other code on the same line.
     while len(positions) > 1 and signatures[tuple(structures[positions[0] : positions[1]])] == 1:
         del signatures[tuple(structures[positions[0] : positions[1]])]
         del positions[0]
@@ -173,7 +173,7 @@ def _body(rows: list[Term], starts: list[int], length: int) -> Body:
 
 
 def with_own_constants(term: Term) -> Term:
-    """Return a copy of a term, to whose constants others can be appended."""
+    """Return a copy of a term to whose constants others can be appended."""
     if type(term) is Instruction:
         return Instruction(term.structure, term.ints, tuple([list(values) for values in term.constants]))
     assert type(term) is Loop
@@ -181,12 +181,12 @@ def with_own_constants(term: Term) -> Term:
 
 
 def _unrolled_size(terms: Sequence[Term]) -> int:
-    """Return the number of terms when the outermost loops are unrolled."""
+    """Return the number of terms if the outermost loops are unrolled."""
     return sum(term.count * len(term.body) if isinstance(term, Loop) else 1 for term in terms)
 
 
 def split_iterations(terms: Sequence[Term]) -> list[Term] | None:
-    """Return the terms with the iterations of the outermost loops one after the other; None if that is too long."""
+    """Return the terms with the iterations of the outermost loops in sequence, or None if there are too many."""
     rows: list[Term] = []
     for term in terms:
         if type(term) is Instruction:
@@ -197,7 +197,7 @@ def split_iterations(terms: Sequence[Term]) -> list[Term] | None:
             (inner, moves, any(leaf.constants for leaf in _leaves(inner)))
             for inner, moves in zip(term.body, term.steps)
         ]
-        used: Counter[int] = Counter()  # by instruction: the number of its executions so far
+        used: Counter[int] = Counter()  # by instruction, the number of its executions so far
         for i in range(term.count):
             for inner, moves, has_constants in body:
                 ints = tuple([n + i * move for n, move in zip(inner.ints, moves)])

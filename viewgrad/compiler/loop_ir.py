@@ -1,11 +1,11 @@
 """The loop IR: blocks of steps and loops, with integers that are polynomials in the loop variables.
 
 A step computes a value from values, reads a window of a base, or writes one. Dimensions are described by labels. A step
-runs over the product of ranges, one for each label. Each operand and the result have a label for each dimension (-1: a
-dimension of length 1, which does not take part). Labels that the result does not have are summed over. So an
-elementwise operator, a sum and a matrix product are one kind of step.
+runs over the product of ranges, one for each label. Each operand and the result have a label for each dimension; -1
+marks a dimension of length 1, which is broadcast. Labels that the result does not have are summed over. Elementwise
+operators, sums and matrix products are therefore one kind of step.
 
-A step computes an expression, in which `{0}`, `{1}`, ... stand for the operands.
+A step computes an expression in which `{0}`, `{1}`, ... represent the operands.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Buffer:
     """A buffer.
 
     Arguments:
-        name: its name in the source.
+        name: the name in generated source.
         size: the number of its elements.
         dtype: the dtype of its elements.
-        kind: "input" (its content is passed in), "made" (the program makes it), or "register" (a variable; with a size,
-            a buffer for one).
+        kind: "input" (its content is passed in), "made" (created by the program), or "register" (a variable; with a
+            size, a buffer for one).
         initial: its initial content: an array of its size, or one number; for an input, the number of the input.
-        is_gradient: whether it holds the gradient of another buffer.
+        is_gradient: whether it contains the gradient of another buffer.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Number:
 
 @attrs.frozen(eq=False)
 class Table:
-    """A number that changes with each execution of the block: the values of all executions, in order."""
+    """A number that changes with each execution of the block, as the values of all executions in order."""
 
     name: str
     values: np.ndarray[Any, Any]
@@ -69,8 +69,8 @@ class Operand:
     """The value of another step.
 
     Arguments:
-        step: the step, before this one in its block, or in a block around it.
-        labels: along which of the labels of the step that takes it each of its dimensions runs.
+        step: the step, which precedes this one in its block or in an enclosing block.
+        labels: for each dimension of the value, the corresponding label of the step that uses it.
     """
 
     step: Step
@@ -92,9 +92,9 @@ class Step:
     """A step: an operation that computes, reads, writes or checks a value.
 
     Arguments:
-        name: the name of its value in the source.
+        name: the name of its value in generated source.
         sizes: the ranges of its labels.
-        location: the number of the line that it comes from.
+        location: the number of its source line.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Step:
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The operands."""
+        """The operands of the step."""
         return ()
 
 
@@ -112,13 +112,13 @@ class Compute(Step):
     """A value computed from others.
 
     Arguments:
-        operator: the name of the operator, or "" if it is a part of a gradient.
-        expression: the value that it computes.
+        operator: the name of the operator, or "" if the step is part of a gradient.
+        expression: the expression for the value.
         operands: its operands.
         out: the labels of the result's dimensions.
         dtype: the dtype of the result.
-        slope: the gradient of an element of the first operand, if the value is the result of a reduction, which is the
-            second operand; None for other operators.
+        slope: the gradient of an element of the first operand if the value is the result of a reduction, which is then
+            the second operand; None otherwise.
     """
 
     operator: str
@@ -140,9 +140,9 @@ class Call(Step):
 
     Arguments:
         operation: the operator.
-        operands: its operands, each a whole array.
-        of: the number of the operand whose gradient it gives, from that of the result and the operands; None if it
-            gives the result.
+        operands: its operands, which are whole arrays.
+        of: the number of the operand whose gradient it computes from that of the result and the operands; None if it
+            computes the result.
     """
 
     operation: Operation
@@ -170,14 +170,14 @@ class Call(Step):
 
 @attrs.frozen
 class Positions:
-    """The elements that an index by arrays picks from a base, counted from an offset.
+    """The elements that an index by arrays selects from a base, relative to an offset.
 
     Arguments:
-        name: the name of the table in the source.
-        array: the numbers of the elements, in row order, of each array that is an index here, one after the other.
-            Strides and labels lead into one of these.
+        name: the name of the table in generated source.
+        array: the element numbers of all index arrays, each in row-major order, one after another. Strides and labels
+            index one of these.
         start: the start, in the table, of the index array of an execution.
-        count: the number of elements of each.
+        count: the number of elements of each index array.
     """
 
     name: str
@@ -197,8 +197,8 @@ class Move:
     """An integer that moves a window, such as a computed index.
 
     Arguments:
-        value: the integer, which is in range. Its labels are those of the window.
-        stride: the number of elements by which 1 moves the window.
+        value: the integer, which is in range and has the labels of the window.
+        stride: the number of elements by which a unit moves the window.
     """
 
     value: Operand
@@ -207,11 +207,11 @@ class Move:
 
 @attrs.define(eq=False)
 class Access(Step):
-    """A read or a write of a window of a buffer; the labels are the dimensions of the window.
+    """A read or a write of a window of a buffer, whose labels are the dimensions of the window.
 
     Arguments:
-        base, strides, offset: the buffer, and the window of it.
-        positions: the elements that an index by arrays picks.
+        base, strides, offset: the buffer and the window.
+        positions: the elements selected by an index by arrays, if any.
         moves: the integers that move the window.
     """
 
@@ -223,7 +223,7 @@ class Access(Step):
 
     @property
     def is_picked(self) -> bool:
-        """Return whether its window is unknown at compile time, because the index has arrays or computed integers."""
+        """Return whether the window is unknown at compile time, because the index has arrays or computed integers."""
         return self.positions is not None or bool(self.moves)
 
 
@@ -232,19 +232,19 @@ class Read(Access):
     """A read of a window.
 
     Arguments:
-        memory: a read of the memory that also holds the value, if it is carried in a variable.
+        memory: a read of the memory that also contains the value, if it is carried in a variable.
     """
 
     memory: Read | None = attrs.field(default=None, kw_only=True)
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The integers that move its window."""
+        """The integers that move the window."""
         return tuple([move.value for move in self.moves])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of its elements."""
+        """The dtype of the elements."""
         return self.base.dtype
 
 
@@ -253,7 +253,7 @@ class Write(Access):
     """A write of a value to a window.
 
     Arguments:
-        unrecorded: whether the write is not part of the history of the buffer, so that gradients pass through it.
+        unrecorded: whether the write is not part of the history of the buffer, so that gradients bypass it.
     """
 
     value: Value
@@ -261,31 +261,31 @@ class Write(Access):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The value it writes, and the integers that it is moved by."""
+        """The written value, and the integers that move the window."""
         return (self.value, *[move.value for move in self.moves]) if self.moves else (self.value,)
 
 
 @attrs.define(eq=False)
 class Add(Write):
-    """A value added to a window of a base; along labels that have stride 0 it is summed."""
+    """An addition of a value to a window of a base; the value is summed along labels with stride 0."""
 
 
 @attrs.define(eq=False)
 class Check(Step):
-    """A guard: control flow depends on the value, so the program is valid only if it is unchanged."""
+    """A guard: the program is valid only if the value, on which control flow depends, is unchanged."""
 
     value: Value
     expected: Value
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The value, and the earlier one."""
+        """The value, and its previous value."""
         return (self.value, self.expected)
 
 
 @attrs.define(eq=False)
 class Push(Step):
-    """A value kept for the backward program, once for each execution of its block."""
+    """A value saved for the backward program, once for each execution of its block."""
 
     value: Operand
     tape: str
@@ -293,13 +293,13 @@ class Push(Step):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The value it keeps."""
+        """The saved value."""
         return (self.value,)
 
 
 @attrs.define(eq=False)
 class Pop(Step):
-    """The value that was kept in the same execution of the block."""
+    """The value saved in the same execution of the block."""
 
     tape: str
     dtype: np.dtype[Any] = FLOAT
@@ -310,10 +310,10 @@ class ForLoop:
     """A loop.
 
     Arguments:
-        variable: the name of its variable, which runs from 0.
+        variable: the name of the loop variable, which starts at 0.
         count: the number of iterations.
         body: the items of an iteration.
-        down: whether it runs down to 0.
+        down: whether the loop runs backwards.
     """
 
     variable: str
@@ -324,14 +324,14 @@ class ForLoop:
 
 @attrs.define(eq=False)
 class IrregularLoop:
-    """A loop each of whose iterations runs one of several bodies.
+    """A loop in which each iteration runs one of several bodies.
 
     Arguments:
-        variable: the name of its variable, which runs from 0.
+        variable: the name of the loop variable, which starts at 0.
         kinds: for each iteration, the number of the body.
-        table: the name of `kinds` in the source.
+        table: the name of `kinds` in generated source.
         bodies: the bodies.
-        down: whether it runs down to 0.
+        down: whether the loop runs backwards.
     """
 
     variable: str
@@ -349,9 +349,9 @@ class Block:
     """A sequence of steps and loops.
 
     Arguments:
-        items: these.
+        items: the steps and loops.
         name: the name of the counter of its executions.
-        tables: integers that are others in each execution, by the names of the tables.
+        tables: integers that differ between executions, by the names of their tables.
     """
 
     items: list[Item]
@@ -366,10 +366,10 @@ class Program:
     Arguments:
         block: its steps and loops.
         bases: the buffers, by name.
-        results: windows of buffers at the end.
-        locations: the source lines that its steps come from.
-        kept: the names of the buffers, besides those of results, that are read after it has run.
-        unset: the names of the buffers that need no initial values, because each element is written first.
+        results: the windows of buffers that are its results.
+        locations: the source lines of its steps.
+        kept: the names of the buffers, other than those of results, that are read after the program has run.
+        unset: the names of the buffers that need no initial values, because each element is written before it is read.
         analysis: its access analysis; see `analysis_of`. A pass that adds or moves steps resets it.
     """
 
@@ -391,7 +391,7 @@ def items_of(block: Block) -> Iterator[tuple[Block, Item]]:
 
 
 def bodies_of(item: Item) -> list[Block]:
-    """Return the blocks inside of a step or loop."""
+    """Return the blocks inside a step or loop."""
     if isinstance(item, ForLoop):
         return [item.body]
     return item.bodies if isinstance(item, IrregularLoop) else []

@@ -1,4 +1,4 @@
-"""Lowering: from the graph of a trace to a stream of instructions."""
+"""Lowering of the graph of a trace to a stream of instructions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def lowered(
         graph: the graph.
         limit: the maximum number of terms after loop recognition.
         spilled: the keys of the sites whose values go through memory; see `Stream`.
-        native: whether it is compiled to machine code, in which loops over single elements are fast.
+        native: whether the program is compiled to machine code, where loops over single elements are fast.
         near_singular: the lines with small matrices that are left to NumPy because one was nearly singular.
-        reserves: the size of the largest part of buffers whose parts grow, and the tables with many parts, as found
-            the last time.
+        reserves: the sizes of the largest parts of buffers with growing parts, and the tables with many parts, as found
+            in the previous attempt.
 
     Raises:
         NotCompiledError: if something cannot be compiled, with the file and line.
@@ -85,7 +85,7 @@ def _lower(of: LoweringContext, node: Node) -> None:
 
 
 def _rearranged_inputs(graph: Graph) -> dict[Node, None]:
-    """Return the reads that copy the elements of an input into C order.
+    """Emit the reads that copy the elements of an input into C order, and return them.
 
     The first window of the input may be taken in the first iteration of a loop. The reads precede that loop, so that
     its iterations are alike.
@@ -116,5 +116,5 @@ def _merged(*tables: Mapping[str, Handler]) -> dict[str, Handler]:
     return found
 
 
-# The handlers by kind of node. A handler returns whether it lowered the node; if not, the operator is called.
+# The handlers by kind of node. A handler returns whether it lowered the node; if it did not, the operator is called.
 HANDLERS: Final = _merged(PRIMITIVES, INDEXING, ELEMENTWISE, REDUCTIONS, SMALL_MATRICES, DATA_MOVEMENT, WINDOWED)

@@ -1,4 +1,4 @@
-"""Memory planning: which buffers, tapes and gradients share an arena, and which are allocated on their own."""
+"""Memory planning: which buffers, tapes and gradients share an arena, and which are allocated separately."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Placement(NamedTuple):
     Arguments:
         name: the name of the buffer or arena.
         shape: the shape of the result.
-        start, stop: its first element, and the one after its last.
+        start, stop: the positions of its first element and behind its last.
         dtype: the dtype of the elements.
     """
 
@@ -39,7 +39,7 @@ class Placement(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """The buffer for the gradient of an input, its shape, and whether it may begin with any values."""
+    """The buffer for the gradient of an input, the shape, and whether the buffer may be uninitialized."""
 
     buffer: Buffer
     shape: Shape
@@ -48,13 +48,13 @@ class Gradient(NamedTuple):
 
 @attrs.frozen(eq=False)
 class MemoryPlan:
-    """The memory of all buffers and results in the runs of a program.
+    """The memory of all buffers and results in runs of a program.
 
     Arguments:
-        arenas, gradient_arenas: the arenas of the program, and of its gradient.
-        buffers, tapes: the buffers and tapes that are allocated on their own.
-        gradients: the buffers of the gradient program that are allocated on their own.
-        wanted: the gradients of the inputs that are differentiated; None for zeros.
+        arenas, gradient_arenas: the arenas of the program and of its gradient.
+        buffers, tapes: the buffers and tapes that are allocated separately.
+        gradients: the buffers of the gradient program that are allocated separately.
+        wanted: the gradients of the differentiated inputs; None for zeros.
         results: the results.
     """
 
@@ -68,7 +68,7 @@ class MemoryPlan:
 
     @property
     def arena_of(self) -> dict[str, Arena]:
-        """The arena of each buffer and tape that has one, by name."""
+        """The arenas of buffers and tapes, by name."""
         return {name: arena for arena in (*self.arenas, *self.gradient_arenas) for name in arena.parts}
 
 
@@ -78,9 +78,9 @@ def plan_memory(
     """Plan the memory of a program and its gradient.
 
     Arguments:
-        program, adjoint: the program, and its gradient if there is one.
-        wanted: the inputs that are differentiated.
-        shapes: their shapes.
+        program, adjoint: the program and its gradient, if any.
+        wanted: the differentiated inputs.
+        shapes: the shapes of these inputs.
         executor: the executor of the program.
     """
     arena_buffers = executor.arena_buffers([program] if adjoint is None else [program, adjoint.backward])

@@ -1,8 +1,8 @@
-"""The pipeline of the compiler: from a trace to a program that runs.
+"""The pipeline of the compiler, from a trace to an executable program.
 
 A trace is lowered to a loop IR, optimized, differentiated, and optimized again. Then its memory is planned, and its
-source is generated. Each pass takes a program and returns it, rewritten. Under the debug
-flag of `verification.py`, the IR is verified after each of them.
+source is generated. Each pass receives a program and returns it rewritten. If the debug flag of `verification.py` is
+set, the IR is verified after each pass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .verification import verifies_passes
 from .verify_ir import InvalidProgramError, verify_program
 
 Pass = Callable[[Program], Program]
-MAX_TERMS: Final = 3000  # operations that may remain outside of loops
+MAX_TERMS: Final = 3000  # the maximum number of operations outside of loops
 
 BEFORE_DIFFERENTIATION: Final[tuple[Pass, ...]] = (reuse_loads, promote_loop_carried)
 OF_GRADIENT: Final[tuple[Pass, ...]] = (
@@ -50,17 +50,17 @@ AFTER_DIFFERENTIATION: Final[tuple[Pass, ...]] = (propagate_copies, eliminate_de
 
 
 class CompilerDefectError(NotCompiledError):
-    """The compiler failed in an unforeseen way."""
+    """Raised if the compiler failed in an unforeseen way."""
 
 
 def compile_graph(
     graph: Graph, wanted: Sequence[int], executor: Executor, near_singular: frozenset[int] = frozenset()
 ) -> CompiledProgram:
-    """Compile a trace; to Python if the executor cannot compile its source.
+    """Compile a trace; fall back to Python if the executor cannot compile the generated source.
 
     Arguments:
         graph: the trace.
-        wanted: the numbers of the inputs that are differentiated.
+        wanted: the numbers of the differentiated inputs.
         executor: the executor of the program.
         near_singular: the lines with small matrices that are left to NumPy because one was nearly singular.
 
@@ -132,7 +132,7 @@ def _differentiate(program: Program, wanted: Sequence[Buffer]) -> Adjoint:
 
 
 def _run_passes(program: Program, passes: Sequence[Pass]) -> Program:
-    """Run some passes, and verify the program before them and after each, if requested."""
+    """Run several passes, and verify the program before and after each of them if requested."""
     verifies = verifies_passes()
     if verifies:
         verify_program(program, "the program before the passes")

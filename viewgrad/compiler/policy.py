@@ -1,7 +1,8 @@
-"""Policy after a guard failure: whether to retrace the function, run it eagerly for a while, or give up.
+"""The policy after a guard failure: whether to retrace the function, run it eagerly for a while, or give up.
 
 Tracing a function and building its program takes as long as many eager runs, so it is repeated only if the last program
-was of use. If control flow takes another branch in each call, the function runs eagerly for longer and longer.
+was useful. If control flow takes a different branch in each call, the function runs eagerly for increasingly many
+calls.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Final
 
 import attrs
 
-MAX_TRACES: Final = 8  # traces of a function for one combination of argument types
-EARLY: Final = 3  # traces that are made without a cool-down
-REPAID: Final = 16  # runs of a program that justify another trace
-PATIENCE: Final = 2  # failures in a row after which a program is no longer considered useful
-COOLDOWN: Final = 16  # calls of the first cool-down; each trace doubles the next one
+MAX_TRACES: Final = 8  # the maximum number of traces for one combination of argument types
+EARLY: Final = 3  # the number of traces without a cool-down
+REPAID: Final = 16  # the number of runs of a program that justify another trace
+PATIENCE: Final = 2  # the number of consecutive failures after which a program is no longer considered useful
+COOLDOWN: Final = 16  # the number of calls in the first cool-down; each trace doubles it
 
 
 class Action(enum.Enum):
@@ -37,7 +38,7 @@ class Decision:
 
 @attrs.frozen
 class Usage:
-    """How useful the traces of a function have been, as counts of runs and failures.
+    """The usage of the traces of a function, as counts of runs and failures.
 
     Arguments:
         traces: the number of traces.
@@ -61,12 +62,12 @@ def after_failure(usage: Usage, runs: int, is_by_value: bool) -> tuple[Usage, De
     """Decide what to do after a guard failure.
 
     Arguments:
-        usage: the usage so far.
+        usage: the usage before the failure.
         runs: the number of runs of programs.
         is_by_value: whether a value that control flow depends on failed, as opposed to captured state.
 
     Returns:
-        The usage with this failure, and the decision.
+        The usage including this failure, and the decision.
     """
     failures = 1 if runs > usage.runs_at_failure else usage.failures + 1
     usage = attrs.evolve(usage, failures=failures, runs_at_failure=runs)

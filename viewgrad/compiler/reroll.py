@@ -1,4 +1,4 @@
-"""Nested loop recognition: loops recovered from a stream of instructions.
+"""Nested loop recognition: recovers loops from a stream of instructions.
 
 An instruction consists of a structure (a number for the operation and the kinds of its operands), integers (offsets,
 sizes, distances) and constants (floats). If the same structures repeat with integers that change by constant steps,
@@ -20,16 +20,16 @@ from ..errors import TraceTooLongError
 FEWEST: Final = 3  # the minimum number of iterations of a loop
 PRIME: Final = (1 << 61) - 1
 FACTOR: Final = 0x9E3779B97F4A7C15 % PRIME
-TRIED: Final = 128  # how many lengths of a body are tried, at most
+TRIED: Final = 128  # the maximum number of body lengths to try
 Ints = tuple[int, ...]
 
 
 class Instruction:
-    """An instruction of a stream, or of a loop's body; the latter represents all executions.
+    """An instruction of a stream, or of a loop's body, where it represents all executions.
 
     Attributes:
         structure: the number of its structure.
-        ints: its integers, in the first execution.
+        ints: its integers in the first execution.
         constants: for each constant, its values in the order of execution.
     """
 
@@ -42,14 +42,14 @@ class Instruction:
 
 
 class Loop:
-    """A number of iterations of a body.
+    """A loop that repeats a body.
 
     Attributes:
         structure: the number of the structure of its body.
         body: the terms of the first iteration.
-        steps: for each of them, the change of its integers from one iteration to the next.
+        steps: for each term, the change of its integers from one iteration to the next.
         count: the number of iterations.
-        ints: the count, the integers of the body, and their steps, in a row.
+        ints: the count, the integers of the body and their steps, concatenated.
         following: the integers of the body in one more iteration, for a loop that may grow.
     """
 
@@ -77,7 +77,7 @@ class Loop:
         ]
 
     def grow(self) -> None:
-        """Count one more iteration."""
+        """Add one more iteration."""
         self.count += 1
         self.ints = (self.count, *self.ints[1:])
         self.following = [tuple(map(add, now, moves)) for now, moves in zip(self.following, self.steps)]
@@ -89,7 +89,7 @@ Term = Instruction | Loop
 class Structures:
     """The structures of the instructions and loops of a stream, each identified by a number.
 
-    They belong to the stream; a global table would grow with every program.
+    They belong to the stream, since a global table would grow with every program.
     """
 
     def __init__(self) -> None:
@@ -113,14 +113,14 @@ class Structures:
 
 
 class LoopReroller:
-    """Rolls a stream of instructions up into loops, one instruction at a time.
+    """Rolls up a stream of instructions into loops, one instruction at a time.
 
     Arguments:
         limit: the maximum number of terms after rolling up.
         longest: the maximum length of a loop's body.
 
     Attributes:
-        terms: the instructions so far, rolled up.
+        terms: the rolled-up instructions so far.
         structures: the structures of the instructions and loops.
     """
 
@@ -135,14 +135,16 @@ class LoopReroller:
         self._hashes = [0]  # the hashes of the structures of the first terms
         self._powers = [1]
         self._positions: dict[int, list[int]] = {}  # the positions of each structure
-        self._loop_ends: dict[int, list[tuple[int, Loop]]] = {}  # the loops, by where another iteration would end
-        self._failed: dict[int, tuple[int, Ints]] = {}  # by length: where the steps were last found to differ
+        # the loops, by the position at which another iteration would end
+        self._loop_ends: dict[int, list[tuple[int, Loop]]] = {}
+        # by length, the position at which the steps were last found to differ
+        self._failed: dict[int, tuple[int, Ints]] = {}
 
     def take(self, structure: int, ints: Ints, constants: tuple[float, ...] = ()) -> None:
         """Add an instruction.
 
         Raises:
-            TraceTooLongError: if too many terms are left.
+            TraceTooLongError: if too many terms remain.
         """
         self.operation_count += 1
         self._push(Instruction(structure, ints, tuple([[value] for value in constants])), ints)
@@ -169,7 +171,7 @@ class LoopReroller:
         del self.terms[-count:], self._ints[-count:], self._structures[-count:], self._hashes[-count:]
 
     def _extend(self) -> bool:
-        """Extend the preceding loop if the newest terms are another iteration of it; return whether they are."""
+        """Extend the preceding loop if the newest terms form another iteration; return whether they do."""
         terms, ints = self.terms, self._ints
         length = len(terms)
         candidates = self._loop_ends.get(length)
@@ -199,7 +201,7 @@ class LoopReroller:
         return False
 
     def _begin(self) -> bool:
-        """Replace the newest terms by a loop if they are three iterations of one; return whether they are."""
+        """Replace the newest terms by a loop if they form three iterations; return whether they do."""
         terms, ints = self.terms, self._ints
         length = len(terms)
         structures = self._structures
@@ -268,7 +270,7 @@ def append_constants(term: Term, later: Term) -> None:
 
 
 def with_ints(term: Term, ints: Sequence[int]) -> Term:
-    """Return a term like another, with other integers; it shares the constants."""
+    """Return a copy of a term with other integers, which shares the constants."""
     if type(term) is Instruction:
         return Instruction(term.structure, tuple(ints), term.constants)
     assert type(term) is Loop
@@ -285,12 +287,12 @@ def with_ints(term: Term, ints: Sequence[int]) -> Term:
 
 
 def size(terms: Sequence[Term]) -> int:
-    """Return the number of instructions and loops, the inner ones included."""
+    """Return the number of instructions and loops, including nested ones."""
     return sum(1 + size(term.body) if isinstance(term, Loop) else 1 for term in terms)
 
 
 def expanded(terms: Sequence[Term]) -> Iterator[tuple[int, Ints, tuple[float, ...]]]:
-    """Return the stream that was rolled up."""
+    """Return the original stream."""
     return _expanded([(term, term.ints) for term in terms], {})
 
 

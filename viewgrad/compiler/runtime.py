@@ -1,4 +1,4 @@
-"""Runs of a compiled program, and of its gradient."""
+"""Runs of a compiled program and of its gradient."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from .memory_plan import Gradient, MemoryPlan, Placement
 Array = np.ndarray[Any, Any]
 PLAIN: Final = 0x401  # the flags of a writeable array in C order
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # raised where NumPy returns inf or nan
-ERRORED: Final = 1 << 30  # returned in place of a line number: an operator has raised an exception
+ERRORED: Final = 1 << 30  # returned instead of a line number: an operator raised an exception
 
 
 class Run:
     """A run of a program.
 
     Attributes:
-        buffers: the buffers that its gradient needs, by name.
-        arenas, arrays: the arenas that some of them are in, and the arrays of these, which go back with the run.
+        buffers: the buffers that the gradient needs, by name.
+        arenas, arrays: the arenas that contain some of them, and their arrays, which are returned to the arenas with
+            the run.
         given: the inputs.
     """
 
@@ -50,11 +51,11 @@ class Run:
 
 
 class Boundary(NamedTuple):
-    """The differences between inputs and results and the buffers of a program.
+    """The conversions between inputs and results and the buffers of a program.
 
     Arguments:
         single_inputs, single_results: the inputs and results in single precision.
-        layouts: the layouts of results that are not in C order, by number.
+        layouts: the memory layouts of results that are not in C order, by number.
     """
 
     single_inputs: list[bool]
@@ -66,10 +67,10 @@ class Layout(NamedTuple):
     """The positions of all values in runs whose buffers are in arenas.
 
     Arguments:
-        kernels: forward and backward.
+        kernels: the forward and backward kernels.
         arenas: the arenas.
         results: the results.
-        seeds: the buffers of their gradients.
+        seeds: the buffers of the gradients of results.
         gradients: the gradients of inputs.
     """
 
@@ -82,22 +83,22 @@ class Layout(NamedTuple):
 
 @attrs.define(eq=False)
 class CompiledProgram:
-    """A program with its kernels and the plan of its memory.
+    """A program with its kernels and its memory plan.
 
     Arguments:
-        program, adjoint: the program, and its gradient if there is one.
+        program, adjoint: the program and its gradient, if any.
         inputs: the buffers of its inputs.
-        wanted: the inputs that are differentiated.
+        wanted: the differentiated inputs.
         boundary: the conversions between inputs and results and their buffers.
         plan: the plan of its memory.
         executor: its executor.
         code: its kernels.
         traced_operations: the number of operations of the trace.
-        index_lines: the lines whose guard fails if an index, or an array that is an argument, has changed.
+        index_lines: the lines whose guard fails if an index or an array argument has changed.
         regular_lines: the lines whose guard fails if a small matrix is nearly singular.
         work: the number of elements that a run computes.
         differentiable: the numbers of the results that have a history.
-        remark: why it does not run on the requested executor.
+        remark: the reason for not using the requested executor, if any.
     """
 
     program: Program
@@ -115,7 +116,7 @@ class CompiledProgram:
     differentiable: list[int] = attrs.Factory(list)
     remark: str = ""
     written: set[str] = attrs.field(init=False)
-    _read_again: list[Buffer] = attrs.field(init=False)  # inputs that the gradient reads, not overwritten
+    _read_again: list[Buffer] = attrs.field(init=False)  # inputs that the gradient reads and that are not overwritten
 
     @written.default
     def _written(self) -> set[str]:
@@ -152,7 +153,7 @@ class CompiledProgram:
         return "\n".join(parts)
 
     def layout(self) -> Layout | None:
-        """Return the location of all values; None if inputs are written to, or if a buffer is not in an arena."""
+        """Return the positions of all values, or None if inputs are written to or a buffer is not in an arena."""
         plan, kernels = self.plan, (self.code.forward_kernel, self.code.backward_kernel)
         if self.adjoint is None or kernels[1] is None or not self.executor.carves or plan.buffers or plan.tapes:
             return None
@@ -168,8 +169,8 @@ class CompiledProgram:
         """Run the program.
 
         Returns:
-            -1, or the number of the line where a guard failed, or `ERRORED` if an operator has raised an exception
-            (which the function may catch); the results; the saved values of the gradient.
+            -1, the number of the line where a guard failed, or `ERRORED` if an operator raised an exception (which the
+            function may catch); the results; the saved values for the gradient.
         """
         try:
             try:
@@ -183,15 +184,15 @@ class CompiledProgram:
     def gradients(
         self, run: Run, seeds: Sequence[Array | None], inputs: Sequence[Array] = ()
     ) -> list[Array | None]:
-        """Compute the gradients of the inputs that are differentiated.
+        """Compute the gradients of the differentiated inputs.
 
         Arguments:
             run: a run of the program.
             seeds: the gradients of its results; None for zeros.
-            inputs: the inputs at that time, if their memory may have been written to since.
+            inputs: the inputs at the time of the run, if their memory may have been written to since.
 
         Returns:
-            A new array for each, shaped like the input; None if the results do not depend on it.
+            A new array with the shape of each input; None if the results do not depend on it.
         """
         try:
             return self._gradients(run, seeds, inputs)
@@ -271,7 +272,7 @@ class CompiledProgram:
         """Switch to the program that returns inf and nan where Python's floats raise."""
         executor = careful_executor(self.executor)
         if executor is None:
-            raise  # the exception that is being handled
+            raise  # the exception being handled
         self.executor = executor
         self.code = generate_code(executor, self.program, self.adjoint, self.plan.arena_of)
 
@@ -303,7 +304,7 @@ class CompiledProgram:
 
 
 def _initial(base: Buffer) -> Array:
-    """Return the elements of a buffer at the start."""
+    """Return the initial elements of a buffer."""
     if isinstance(base.initial, np.ndarray):
         return base.initial.copy()
     if not base.initial:

@@ -1,9 +1,9 @@
-"""Scalar operators of compiled programs: their values, their derivatives and their dtypes.
+"""The scalar operators of compiled programs: values, derivatives and dtypes.
 
-Those of operators come from the rows of the operators; the others are building blocks of reductions, conversions and
-indices. An expression is Python source in which `{0}`, `{1}`, ... are the operands; that of a derivative has `{grad}`
-and `{result}` too. The functions of expressions are in `backends/scalar_runtime.py`, and those of arrays in
-`backends/array_runtime.py`.
+The rules of operators are derived from their rows; the others are building blocks of reductions, conversions and
+indices. An expression is Python source in which `{0}`, `{1}`, ... are the operands; that of a derivative also contains
+`{grad}` and `{result}`. The functions called by expressions are in `backends/scalar_runtime.py`, and those for arrays
+in `backends/array_runtime.py`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .backends.scalar_runtime import FUNCTIONS, MATH
 
 @attrs.frozen
 class Rule(Kernel):
-    """A scalar operator, whose operands are numbered.
+    """A scalar operator with numbered operands.
 
     Arguments:
-        slopes: the gradients of its operands for one element, by number; missing ones are 0. None to derive them from
-            the row of an operator.
+        slopes: the gradients of its operands for one element, by number; missing ones are 0. None means that they are
+            derived from the row of an operator.
         declared: the operator in whose row its derivative is declared.
         operands: the names of the operands in that row.
     """
@@ -52,12 +52,12 @@ def _rules_of_rows() -> Iterator[tuple[str, Rule]]:
 
 
 def _numbered(expression: str, operands: Sequence[str]) -> str:
-    """Return an expression with the numbers of the operands in place of their names."""
+    """Return an expression in which operands are numbers instead of names."""
     numbers = {name: f"{{{number}}}" for number, name in enumerate(operands)}
     return re.sub(r"\b[a-z]+\b", lambda match: numbers.get(match[0], match[0]), expression)
 
 
-# All rules: those of rows, and building blocks.
+# All rules: those derived from rows, and building blocks.
 RULES: Final[dict[str, Rule]] = dict(_rules_of_rows()) | {
     "": Rule(slopes={}),
     "detach": Rule("{0}", integers="{0}", is_exact=True, slopes={}),
@@ -78,16 +78,16 @@ RULES: Final[dict[str, Rule]] = dict(_rules_of_rows()) | {
     "infinite": Rule("1.0 if {0} == inf else 0.0", is_exact=True, slopes={}),
     "fits": Rule("-9223372036854775808.0 <= {0} < 9223372036854775808.0"),
 }
-# The rules of operators whose operands are broadcast. The in-place form of `neg` is an operator of its own.
+# The rules of operators whose operands are broadcast. The in-place form of `neg` is a separate operator.
 OPERATOR_RULES: Final = {name: rule for name, rule in RULES.items() if rule.declared == name}
 OPERATOR_RULES["neg_"] = RULES["neg_"] = RULES["neg"]
-# Functions of formulas that are functions of the generated source too.
+# Functions called by formulas that exist in the generated source too.
 KNOWN: Final = frozenset({"abs", *filter(is_formula_function, (*MATH, *[each.__name__ for each in FUNCTIONS]))})
 
 
 @functools.cache
 def derivative(name: str, number: int) -> str | None:
-    """Return the gradient of operand `number` of a rule: "" if it is 0, None if it is not known."""
+    """Return the gradient of operand `number` of a rule: "" if it is 0, None if it is unknown."""
     rule = RULES.get(name)
     if rule is None:
         return None
@@ -108,7 +108,7 @@ def derivative(name: str, number: int) -> str | None:
 
 
 def _values(operator: Operator, operands: Sequence[str]) -> dict[str, ast.expr]:
-    """Return the values of the names in a formula: positions, or None for operands that are not given."""
+    """Return the values of the names in a formula: positions, or None for omitted operands."""
     values: dict[str, ast.expr] = {each.name: ast.Constant(None) for each in operator.signature.tensors}
     values |= {name: ast.Name(f"{{{number}}}") for number, name in enumerate(operands)}
     result = ast.Name("{result}")
@@ -116,11 +116,11 @@ def _values(operator: Operator, operands: Sequence[str]) -> dict[str, ast.expr]:
 
 
 def scalar_form(tree: ast.expr | ast.Expression, values: Mapping[str, ast.expr]) -> str:
-    """Return a formula for one element, as an expression of real numbers; "" if it is 0.
+    """Return a formula for one element as an expression of real numbers, or "" if it is 0.
 
     Arguments:
         tree: the formula.
-        values: by name, the expression that stands for it.
+        values: the expression that replaces each name.
 
     Raises:
         UnknownFormError: if the formula calls a function that has no scalar form.
@@ -130,17 +130,17 @@ def scalar_form(tree: ast.expr | ast.Expression, values: Mapping[str, ast.expr])
 
 
 class UnknownFormError(Exception):
-    """A formula calls a function that has no scalar form."""
+    """Raised if a formula calls a function that has no scalar form."""
 
 
 class _ScalarForm(ast.NodeTransformer):
-    """Rewrites a formula for real numbers, with values in place of names."""
+    """Rewrites a formula for real numbers, with names replaced by values."""
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self.values = values
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """Return the value of a name; positions stand for themselves."""
+        """Return the value of a name; positions are unchanged."""
         if node.id.startswith("{") or node.id in CONSTANTS:
             return node
         if node.id not in self.values:
@@ -148,29 +148,29 @@ class _ScalarForm(ast.NodeTransformer):
         return self.values[node.id]
 
     def visit_Constant(self, node: ast.Constant) -> Any:
-        """Return a number, which adapts to the dtype of floats."""
+        """Return a number, which adopts the dtype of floats."""
         return ast.Constant(float(node.value)) if type(node.value) is int else node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """Refuse attributes of arrays, which are unknown here."""
+        """Reject attributes of arrays, which are unknown here."""
         raise UnknownFormError
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        """Return a choice, or the branch that is taken if that is known."""
+        """Return a conditional expression, or the branch taken if that is known."""
         test = self.visit(node.test)
         if isinstance(test, ast.Constant):
             return self.visit(node.body if test.value else node.orelse)
         return ast.IfExp(test, self.visit(node.body), self.visit(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """Return a comparison; the answer, if it is with None."""
+        """Return a comparison, or its result if it is a comparison with None."""
         left = self.visit(node.left)
         if isinstance(node.ops[0], ast.Is):
             return ast.Constant(isinstance(left, ast.Constant) and left.value is None)
         return ast.Compare(left, node.ops, [self.visit(each) for each in node.comparators])
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Return a function: one of the generated source, or one that is an expression of real numbers."""
+        """Return a call of a function of the generated source, or an expression of real numbers."""
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise UnknownFormError
         name = node.func.id
@@ -195,13 +195,13 @@ def expanded(name: str, arguments: Sequence[ast.expr], forms: Mapping[str, str] 
 
 @functools.cache
 def _parsed_form(name: str, form: str) -> tuple[tuple[str, ...], ast.expr]:
-    """Return the parameters of a function of formulas, and a parsed expression of it."""
+    """Return the parameters of a function called by formulas, and its parsed expression."""
     code = getattr(ARRAY_FUNCTIONS, name).__code__
     return code.co_varnames[: code.co_argcount], ast.parse(form, mode="eval").body
 
 
 CONSTANTS: Final = ("inf", "nan")
-# Functions of formulas that are expressions of real numbers.
+# Functions called by formulas that are expressions of real numbers.
 OF_NUMBERS: Final[dict[str, Callable[..., ast.expr]]] = {
     "conj": lambda value: value,
     "where": ast.IfExp,

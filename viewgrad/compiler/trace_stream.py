@@ -1,7 +1,7 @@
-"""The stream of instructions of a trace, rolled up as it grows.
+"""The stream of instructions of a trace, which is rolled up into loops as it grows.
 
-Every value is named by the site that it comes from and by its number among the values of that site. An instruction
-names an operand by the site and the age, which mostly is the same in each iteration of a loop.
+Every value is identified by the site that it comes from and by its number among the values of that site. An instruction
+refers to an operand by its site and age, which are usually the same in each iteration of a loop.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .loop_ir import Buffer
 from .reroll import Ints, LoopReroller
 
 Shape = tuple[int, ...]
-FEW: Final = 8  # arrays at one line that are kept once each
-ROLLED: Final = 200_000  # terms that may be left before loops of iterations that are not all alike are found
+FEW: Final = 8  # the maximum number of arrays at one line that are stored once each
+ROLLED: Final = 200_000  # the number of terms that may remain before irregular loops are searched for
 
 
 class TracedValue(NamedTuple):
-    """A value: the site that it comes from, its number there, and its shape."""
+    """A value, identified by its site and its number there, with its shape."""
 
     site: int
     number: int
@@ -31,7 +31,7 @@ class TracedValue(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A computed integer that moves a window, with its labels, and the number of elements per unit."""
+    """A computed integer that moves a window, with its labels and the number of elements per unit."""
 
     value: TracedValue
     labels: Shape
@@ -39,7 +39,7 @@ class Moved(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A result of a program: a window of a buffer at its end."""
+    """A result of a program: a window of a buffer at the end."""
 
     base: str
     shape: Shape
@@ -48,13 +48,13 @@ class Result(NamedTuple):
 
 
 class Parts:
-    """The arrays of sites that are indices at one line, as parts of one table.
+    """The index arrays at the sites of one line, as parts of one table.
 
     Attributes:
-        arrays: these, flat.
+        arrays: the flattened arrays.
         size: their total number of elements.
         starts: the start of each, by its content.
-        last: the content of the last one.
+        last: the content of the last array.
     """
 
     def __init__(self) -> None:
@@ -64,23 +64,23 @@ class Parts:
         self.last = b""
 
     def table(self) -> np.ndarray[Any, Any]:
-        """Return all of them, one after the other."""
+        """Return all arrays, concatenated."""
         if len(self.arrays) > 1:
             self.arrays = [np.concatenate(self.arrays)]
         return self.arrays[0]
 
 
 class Stream:
-    """A growing list of instructions, rolled up into loops.
+    """A growing list of instructions that is rolled up into loops.
 
     Arguments:
-        locations: the source lines that they come from.
-        limit: the number of terms that may remain at the end.
-        spilled: the keys of the sites whose values go through memory, and the room that each value has in a buffer.
+        locations: the source lines of the instructions.
+        limit: the maximum number of terms that may remain at the end.
+        spilled: the keys of the sites whose values are stored in memory, with the room for each value in a buffer.
         many_indices: the keys of the tables that are known to have many parts.
 
     Attributes:
-        found_many: the keys of those that were found to.
+        found_many: the keys of the tables that were found to have many parts.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Stream:
         self._tables: dict[Any, int] = {}
 
     def base(self, size: int, dtype: Any, kind: str, initial: Any = 0.0) -> int:
-        """Add a buffer; return its number."""
+        """Add a buffer and return its number."""
         self.bases.append(Buffer(f"m{len(self.bases)}", size, np.dtype(dtype), kind, initial))
         return len(self.bases) - 1
 
@@ -131,7 +131,7 @@ class Stream:
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
-        if self._spills:  # everything before ages are counted
+        if self._spills:  # before ages are counted
             operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
         for operand, labels in operands:
             if type(operand) is TracedValue:
@@ -149,11 +149,11 @@ class Stream:
 
     def call(self, operation: Any, location: int,
     operands: Sequence[TracedValue | float | int | bool | None]) -> TracedValue:
-        """Emit a call of an operator without a kernel; operands that are not given are None."""
+        """Emit a call of an operator without a kernel; omitted operands are None."""
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
-        for operand in [self._fetched(operand, location) for operand in operands]:  # everything before ages are counted
+        for operand in [self._fetched(operand, location) for operand in operands]:  # before ages are counted
             if type(operand) is TracedValue:
                 taken.append((operand.site, tuple(range(len(operand.shape)))))
                 ages.append(self._counts[operand.site] - 1 - operand.number)
@@ -175,7 +175,7 @@ class Stream:
     def read_at(
         self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], location: int
     ) -> TracedValue:
-        """Return the value of a window that computed integers move."""
+        """Return the value of a window that is moved by computed integers."""
         moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
         dtype = self.bases[base].dtype.char
         site = self._site((location, "read_at", base, len(sizes)), dtype, sizes, location)
@@ -187,7 +187,7 @@ class Stream:
         self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], value: Any, labels: Shape,
         location: int, unrecorded: bool = False,
     ) -> None:
-        """Write a value to a window whose position depends on computed integers."""
+        """Write a value to a window that is moved by computed integers."""
         value = self._fetched(value, location)
         moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
         by = tuple([(move.value.site, move.labels) for move in moves])
@@ -200,7 +200,7 @@ class Stream:
             self.roller.take(structure, ints, (value,))
 
     def _moved(self, moves: Sequence[Moved]) -> Ints:
-        """Return the strides of moves, and how old the integers are."""
+        """Return the strides of moves, and the ages of the integers."""
         ages = [self._counts[move.value.site] - 1 - move.value.number for move in moves]
         return (*[move.stride for move in moves], *ages)
 
@@ -219,7 +219,7 @@ class Stream:
             self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
 
     def gather(self, base: int, positions: Any, offset: int, location: int) -> TracedValue:
-        """Return the values at positions of a base, which are an array of the shape of the value."""
+        """Return the values at the positions of a base given by an array with the shape of the result."""
         shape = positions.shape
         table, start = self._table(_key_of("gather", location, base, shape), positions)
         dtype = self.bases[base].dtype.char
@@ -244,19 +244,19 @@ class Stream:
             self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
     def has_many_indices(self, what: str, location: int, base: int, shape: Shape) -> bool:
-        """Return whether many arrays are known to be indices at a line, so that each is taken in the same way.
+        """Return whether many arrays are known to be indices at a line, so that each is accessed in the same way.
 
         Arguments:
             what: "gather" or "scatter".
-            location, base, shape: the line, the base and the shape of the line, of the base, and of the arrays.
+            location, base, shape: the line, the base, and the shapes of the base and of the arrays.
         """
         return _key_of(what, location, base, shape) in self.many_indices
 
     def _table(self, key: Any, positions: Any) -> tuple[int, int]:
         """Return the number of the table that contains an array of positions, and its start there.
 
-        If there are few arrays, each occurs once. Otherwise they follow each other as the program takes them, so
-        that where they begin changes by constant steps.
+        If there are few arrays, each occurs once. Otherwise they follow each other in the order of use, so that their
+        starts change by constant steps.
         """
         number = self._tables.get(key)
         if number is None:
@@ -289,11 +289,11 @@ class Stream:
             self.roller.take(structure, (age,), (expected,))
 
     def site_of(self, structure: int) -> int | None:
-        """Return the site of the values of instructions with this structure, if they have values."""
+        """Return the site of the values of instructions with the given structure, if they have values."""
         return self._by_structure.get(structure)
 
     def where(self, location: int) -> str:
-        """Return a source line, as `file:line`."""
+        """Return a source line as `file:line`."""
         if not 0 <= location < len(self.locations):
             return "an unknown line"
         return "{}:{}".format(*self.locations[location])
@@ -314,11 +314,11 @@ class Stream:
     def _given(
         self, structure: int, ints: Ints, constants: tuple[Any, ...], site: int, shape: Shape, location: int
     ) -> TracedValue:
-        """Add an instruction, and return its value."""
+        """Add an instruction and return its value."""
         number = self._counts[site]
         self._counts[site] = number + 1
         room = self.spilled.get(self.keys[site]) if self.spilled else None
-        if room is not None:  # one instruction with the write, so that no loop begins between them
+        if room is not None:  # one instruction with the write, so that no loop begins in between
             if site not in self._spills:
                 self._spills[site] = (self.base(0, self.sites[site][1], "made"), [])
             base, offsets = self._spills[site]
@@ -332,7 +332,7 @@ class Stream:
         return TracedValue(site, number, shape)
 
     def _fetched(self, value: Any, location: int) -> Any:
-        """Return a value, reading it again if it is in memory."""
+        """Return a value, reading it again if it is stored in memory."""
         if type(value) is not TracedValue or value.site not in self._spills:
             return value
         base, offsets = self._spills[value.site]

@@ -1,4 +1,4 @@
-"""Verifier of the loop IR: the invariants of a program between passes."""
+"""The verifier of the loop IR, which checks the invariants of a program between passes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: Final = frozenset({"input", "made", "register"})
 
 
 class InvalidProgramError(AssertionError):
-    """A program breaks an invariant of the loop IR."""
+    """Raised if a program violates an invariant of the loop IR."""
 
 
 def verify_program(program: Program, what: str) -> None:
@@ -38,11 +38,11 @@ def verify_program(program: Program, what: str) -> None:
 
     Arguments:
         program: the program.
-        stage: its name in messages.
+        stage: the name of the stage in messages.
 
     Raises:
         InvalidProgramError: if a step uses a value that is not defined before it, if labels, sizes or dtypes do not
-            fit, or if a buffer, a variable or a tape is unknown or defined twice.
+            match, or if a buffer, a variable or a tape is unknown or defined twice.
     """
     _Verifier(program, what).run()
 
@@ -67,8 +67,8 @@ class _Verifier:
 
         Arguments:
             block: the block.
-            defined: the steps around it that come before it.
-            variables: the loop variables around it.
+            defined: the preceding steps in enclosing blocks.
+            variables: the variables of enclosing loops.
         """
         self.require(block.name not in self.blocks, f"two blocks have the name {block.name}")
         self.blocks.add(block.name)
@@ -138,19 +138,19 @@ class _Verifier:
         self.require(hasattr(value.step, "dtype"), f"{step.name} uses {value.step.name}, which has no value")
         sizes = out_sizes(value.step)
         self.require(len(value.labels) == len(sizes), f"{step.name} has {value.labels} for {value.step.name}")
-        if isinstance(step, (Call, Push, Check)):  # take all of it
+        if isinstance(step, (Call, Push, Check)):  # use all of it
             return
         for label, size in zip(value.labels, sizes, strict=True):
             fits = -1 <= label < len(step.sizes) and (label < 0 or step.sizes[label] == size)
             self.require(fits, f"{step.name} has {value.labels} for {value.step.name} of {list(map(str, sizes))}")
 
     def integers(self, integers: Iterable[Integer], variables: Set[str], where: str) -> None:
-        """Verify that integers depend only on variables of the loops around them."""
+        """Verify that integers depend only on the variables of enclosing loops."""
         for integer in integers:
             names = {name for monomial, _ in integer.terms for name in monomial}
             self.require(names <= variables, f"{where} depends on {sorted(names - variables)}")
 
     def require(self, holds: bool, message: str) -> None:
-        """Raise an error if something does not hold."""
+        """Raise an error if a condition is false."""
         if not holds:
             raise InvalidProgramError(f"{self.stage}: {message}")

@@ -1,7 +1,7 @@
-"""Windows of length 0 and 1, given the strides and offsets that they have in a loop around them.
+"""Completion of windows of length 0 and 1 with the strides and offsets that they have in an enclosing loop.
 
-A graph leaves the stride of a dimension of length 1 open, and the offset of a window without elements. In `a[i, :i]`,
-they follow from the windows that the same line takes in the next iterations.
+A graph does not determine the stride of a dimension of length 1, or the offset of a window without elements. In `a[i,
+:i]`, they follow from the windows that the same line accesses in the next iterations.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, Final
 from ..trace.graph import Graph, Node, Value
 from ..trace.types import Window
 
-PERIODS: Final = 6  # windows of one base that are distinguished on one line
+PERIODS: Final = 6  # the maximum number of windows of one base that are distinguished on one line
 KINDS: Final = frozenset({"read", "write", "overwrite"})
 
 
 def completed_windows(graph: Graph) -> dict[Node, Window]:
-    """Return windows for reads and writes of length 0 or 1, whose strides fit those of the accesses around them.
+    """Return windows for reads and writes of length 0 or 1, whose strides match those of the accesses around them.
 
     Arguments:
         graph: the graph.
@@ -52,7 +52,7 @@ def completed_windows(graph: Graph) -> dict[Node, Window]:
 
 
 def _strides(lane: Sequence[Node]) -> list[int] | None:
-    """Return the strides that all windows have in common as far as they are known; None if they differ."""
+    """Return the strides that all windows have in common as far as they are known, or None if they differ."""
     known: list[int | None] = [None] * len(lane[0].attributes.sizes) if lane else []
     for node in lane:
         window = node.attributes
@@ -79,7 +79,7 @@ def _completed(lane: Sequence[Node], strides: list[int]) -> Iterable[tuple[Node,
 
 
 def _offset(lane: Sequence[Node], position: int) -> int | None:
-    """Return the start of a window without elements, from the two before it or the two after it."""
+    """Return the start of a window without elements, computed from the two windows before it or after it."""
     for direction in (1, -1):
         one, two = position + direction, position + 2 * direction
         if 0 <= min(one, two) and max(one, two) < len(lane):

@@ -1,1 +1,1 @@
-"""Back ends: source generated for programs, and its execution by Python (floats and NumPy arrays) or Numba."""
+"""Back ends: code generation for programs, and execution in Python (floats and NumPy arrays) or by Numba."""

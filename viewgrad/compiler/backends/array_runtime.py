@@ -1,4 +1,4 @@
-"""The runtime of Python programs: functions of arrays, and of numbers if the result may be infinite or NaN."""
+"""The runtime of Python programs: functions of arrays, and functions of numbers that may return infinity or NaN."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int,
 def add_overlapping(
     base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], value: Any
 ) -> None:
-    """Add to a window that may overlap itself; repeated elements accumulate."""
+    """Add to a window whose elements may share memory; repeated elements accumulate."""
     if 0 in sizes:
         return
     add_at(base, window(np.arange(base.size), offset, sizes, strides), value)
@@ -42,12 +42,12 @@ def _as_integer(a: Any) -> Array:
 
 
 def _wrapped(a: Any) -> Any:
-    """Wrap a Python integer to 64 bits; integer arrays wrap around in NumPy."""
+    """Wrap a Python integer to 64 bits, since integer arrays wrap around in NumPy."""
     return wrapped(a) if type(a) is int else a
 
 
 def _wrapped_indices(a: Any, extent: int) -> Array:
-    """Return indices counted from the first element; -1 if they are out of range."""
+    """Return indices counted from the first element, or -1 if they are out of range."""
     counted = np.where(a < 0, a + extent, a)
     return np.where((counted >= 0) & (counted < extent), counted, -1)
 
@@ -62,17 +62,17 @@ def places_at(offset: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> 
 
 
 def _called_with_arrays(name: str, *given: Any) -> Any:
-    """Return a function of formulas, of arrays and of numbers."""
+    """Return a function used by formulas that accepts both arrays and numbers."""
     return getattr(ARRAY_FUNCTIONS, name)(*[np.asarray(each) for each in given])
 
 
-# The functions of numbers that have a counterpart for arrays: all except block sums.
+# The functions of numbers with a counterpart for arrays: all except block sums.
 SCALAR_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     name: function
     for name, function in {**MATH, **{function.__name__: function for function in FUNCTIONS}}.items()
     if callable(function) and function not in (block_sum, pairwise_sum)
 }
-# Functions of numbers whose counterpart for arrays is neither a ufunc of that name nor a function of formulas.
+# Functions of numbers whose counterpart for arrays is neither a ufunc of the same name nor a function used by formulas.
 OWN: Final[dict[str, Callable[..., Any]]] = {
     "as_float": lambda a: np.asarray(a, float),
     "as_integer": _as_integer,
@@ -110,7 +110,7 @@ VECTOR_FUNCTIONS: Final = {
 
 
 def _careful(function: Callable[..., Any], of_arrays: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of numbers that gives inf or nan where NumPy does."""
+    """Wrap a function of numbers so that it returns inf or nan where NumPy does."""
 
     def careful(*given: float) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Executors: Python, over lists of floats, or Numba, over arrays."""
+"""Executors: Python, with lists of floats, or Numba, with arrays."""
 
 from __future__ import annotations
 
@@ -37,35 +37,35 @@ class Executor(Protocol):
     """The interface of executors, which run programs."""
 
     name: str
-    carves: bool  # whether every buffer can be a part of one array
+    carves: bool  # whether every buffer can be part of an arena
 
     @property
     def write(self) -> Callable[..., Kernel]:
         """The function that writes a program as source."""
 
     def arena_buffers(self, programs: Sequence[Program]) -> Set[str]:
-        """Return the names of the bases that can be parts of one array."""
+        """Return the names of the bases that can be part of an arena."""
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """Return the function `kernel` of a source."""
+        """Return the function `kernel` defined by a source."""
 
     def buffer(self, array: Array, as_array: bool) -> Any:
-        """Return a buffer with the elements of an array, whose memory it takes over.
+        """Return a buffer with the elements of an array, whose memory it may reuse.
 
         Arguments:
             array: the array.
-            as_array: whether windows with dimensions are taken of it.
+            as_array: whether windows with dimensions are taken of the buffer.
         """
 
     def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
-        """Return the elements of a buffer, as an array."""
+        """Return the elements of a buffer as an array."""
 
 
 class PythonExecutor:
-    """Runs programs over lists of Python's floats.
+    """Runs programs on lists of Python floats.
 
     Arguments:
-        careful: whether it gives inf and nan where NumPy does; otherwise it is faster and raises there.
+        careful: whether to return inf and nan where NumPy does; otherwise the executor is faster and raises an error.
     """
 
     name = "python"
@@ -80,13 +80,13 @@ class PythonExecutor:
         return functools.partial(write_vectors, careful=self.careful)
 
     def arena_buffers(self, programs: Sequence[Program]) -> Set[str]:
-        """Return the names of the bases that windows are taken of, if their memory is worth keeping."""
+        """Return the names of the bases of which windows are taken, if reusing their memory pays off."""
         return {
             name for program in programs for name in array_bases(program) if program.bases[name].size >= arena.LEAST
         }
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """Return the function `kernel` of a source."""
+        """Return the function `kernel` defined by a source."""
         space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, **ZEROS}
         space.update({function.__name__: function for function in FUNCTIONS})
         if self.careful:
@@ -104,7 +104,7 @@ class PythonExecutor:
 
 
 class NumbaExecutor:
-    """Runs programs over arrays, compiled by Numba."""
+    """Runs programs on arrays, compiled by Numba."""
 
     name = "numba"
     carves = True
@@ -119,7 +119,7 @@ class NumbaExecutor:
         return {name for program in programs for name in program.bases}
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """Return the function `kernel` of a source."""
+        """Return the function `kernel` defined by a source."""
         return native_function(kernel)
 
     def buffer(self, array: Array, as_array: bool) -> Any:
@@ -137,10 +137,10 @@ class Code:
     """The kernels of a program, with their constants and memory.
 
     Arguments:
-        forward_kernel, backward_kernel: their sources; without a gradient the second is None.
+        forward_kernel, backward_kernel: their sources; the second is None if there is no gradient.
         forward, backward: the functions.
-        scratch: the arena of each kernel's own buffers; None if it has none.
-        arrays: the names of the buffers that are arrays for executors that have lists too.
+        scratch: the arena of each kernel's own buffers, or None.
+        arrays: the names of the buffers that are arrays in executors that also use lists.
         tables: the tables of constants, by name.
     """
 
@@ -160,8 +160,8 @@ def generate_code(
 
     Arguments:
         executor: the executor that runs them.
-        program, adjoint: the program, and its gradient if there is one.
-        arena_of: the arenas of buffers and tapes, by the names of these.
+        program, adjoint: the program and its gradient, if any.
+        arena_of: the arenas of buffers and tapes, by the names of the latter.
     """
     analysis = analysis_of(program)
     kernels = [executor.write(program, analysis, arenas=arena_of)]
@@ -185,11 +185,11 @@ def _scratch(kernel: Kernel) -> Arena | None:
 
 
 def chosen_executor(name: str | None) -> Executor:
-    """Return the executor with the given name; by default the fastest that is installed.
+    """Return the executor with the given name, by default the fastest installed one.
 
     Raises:
         ValueError: for another name.
-        ModuleNotFoundError: for "numba" where it is not installed.
+        ModuleNotFoundError: for "numba" if it is not installed.
     """
     if name is None:
         name = "numba" if importlib.util.find_spec("numba") is not None else "python"
@@ -203,7 +203,7 @@ def chosen_executor(name: str | None) -> Executor:
 
 
 def careful_executor(executor: Executor) -> Executor | None:
-    """Return an executor that gives inf and nan where this one raises; None if it does not raise."""
+    """Return an executor that returns inf and nan where the given one raises, or None if it does not raise."""
     return PythonExecutor(careful=True) if isinstance(executor, PythonExecutor) and not executor.careful else None
 
 

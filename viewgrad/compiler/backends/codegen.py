@@ -1,8 +1,8 @@
-"""Code generation: blocks and loops of a program as Python source, and the schedule of its loop nests.
+"""Code generation: the blocks and loops of a program as Python source, and the schedule of its loop nests.
 
-Steps of a block that run over the same ranges become one loop nest, if reads and writes of each element keep their
-order. Values that are used outside of their nest go to a buffer. `numba_codegen.py` prints nests as loops over
-elements, `numpy_codegen.py` prints each step that has dimensions as a call of NumPy.
+Steps of a block with the same ranges become one loop nest, if reads and writes of each element keep their order. Values
+that are used outside of their nest are stored in a buffer. `numba_codegen.py` prints nests as loops over elements,
+`numpy_codegen.py` prints each step that has dimensions as a NumPy call.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ from ..loop_ir import (
 )
 
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
-SCRATCH: Final = "scratch"  # the name of the parameter
+SCRATCH: Final = "scratch"  # the name of the parameter for the scratch memory
 RAISED: Final = -2  # a kernel returns this after an exception
 
 
 @attrs.define(eq=False)
 class Kernel:
-    """The source of a program.
+    """The generated source of a program.
 
     Arguments:
         source: a function `kernel(...)`, which returns -1, `RAISED`, or the number of the line where a check failed.
         parameters: the names of its parameters.
-        arrays: the buffers among them that are arrays; others may be lists.
+        arrays: the buffers among the parameters that are arrays; others may be lists.
         tables: the arrays among these that are constants.
         tapes: the parameters that are tapes.
-        functions: the functions that it calls besides those of the runtime, by name.
+        functions: the functions that it calls, except those of the runtime, by name.
         dtypes: the dtypes of the elements of each parameter.
-        scratch: the number of elements of its own buffers, which are parts of the last parameter; 0 if it has none.
+        scratch: the number of elements in its own buffers, which are part of the last parameter.
         quiet: whether NumPy's floating-point warnings are suppressed: in derivatives, and for unused numbers.
     """
 
@@ -81,12 +81,12 @@ class Kernel:
 
 @attrs.define(eq=False)
 class LoopNest:
-    """Steps that run in one loop nest.
+    """Steps that are executed in one loop nest.
 
     Arguments:
-        sizes: its ranges.
+        sizes: the ranges of its loops.
         steps: the steps for each element.
-        after: scalar steps that run after the nest, although they precede some of its steps.
+        after: scalar steps that run after the nest although they precede some of its steps.
     """
 
     sizes: tuple[Integer, ...]
@@ -95,7 +95,7 @@ class LoopNest:
 
 
 class CodeWriter(abc.ABC):
-    """Writes a program as the source of one function: its blocks and loops, and the schedule of its loop nests.
+    """Generates the source of a program as one function: its blocks and loops, and the schedule of its loop nests.
 
     Subclasses print calls, steps with dimensions, and loop nests.
     """
@@ -127,7 +127,7 @@ class CodeWriter(abc.ABC):
         self.positions: dict[Block, dict[Item, int]] = {}
 
     def kernel(self) -> Kernel:
-        """Return the source of the kernel, and its parameters."""
+        """Return the source of the kernel and its parameters."""
         self._block(self.program.block, "    ")
         body = self.lines
         head = []
@@ -164,7 +164,7 @@ class CodeWriter(abc.ABC):
         )
 
     def _parts(self, parameters: list[str]) -> list[str]:
-        """Return the lines that take buffers from the arrays that they are parts of, which become the parameters."""
+        """Return the lines that take buffers from their arenas, which become parameters."""
         lines = []
         for name in list(parameters):
             arena = self.arenas.get(name)
@@ -250,7 +250,7 @@ class CodeWriter(abc.ABC):
         self._block(loop.body, indent + "    ")
 
     def _nest_with(self, nest: LoopNest | None, step: Step, indent: str) -> LoopNest:
-        """Return the loop nest of a step: the current one if the step can join it, otherwise a new one."""
+        """Return the loop nest for a step: the current one if the step can join it, otherwise a new one."""
         if nest is not None and self._joins(nest, step) and self._is_free(step, nest.after):
             nest.steps.append(step)
         else:
@@ -274,14 +274,14 @@ class CodeWriter(abc.ABC):
 
     @abc.abstractmethod
     def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
-        """Write a step that has dimensions on its own; return False if it becomes part of a loop nest."""
+        """Generate a step with dimensions on its own; return False if it becomes part of a loop nest."""
 
     @abc.abstractmethod
     def _loops(self, block: Block, nest: LoopNest, indent: str) -> None:
-        """Write a loop nest."""
+        """Generate a loop nest."""
 
     def _choose(self, item: IrregularLoop, indent: str) -> None:
-        """Write a loop whose iterations run one of several bodies."""
+        """Generate a loop whose iterations run one of several bodies."""
         self.tables[item.table] = item.kinds
         count = len(item.kinds)
         span = f"range({count - 1}, -1, -1)" if self.down else f"range({count})"
@@ -294,13 +294,13 @@ class CodeWriter(abc.ABC):
             self._block(body, indent + "        ")
 
     def _passes(self, nest: LoopNest, step: Step) -> bool:
-        """Return whether a 0-d step may come before a nest that was begun before it."""
+        """Return whether a 0-d step may run before a nest that was begun before it."""
         if isinstance(step, (Check, Push, Pop)):
             return False
         return self._is_free(step, nest.steps) and self._is_free(step, nest.after)
 
     def _is_free(self, step: Step, others: Sequence[Step]) -> bool:
-        """Return whether a step may come before others that were recorded before it."""
+        """Return whether a step may run before others that precede it."""
         for other in others:
             if any(isinstance(value, Operand) and value.step is other for value in step.operands):
                 return False
@@ -327,10 +327,10 @@ class CodeWriter(abc.ABC):
         self.lines.append(indent + line)
 
     def _statement(self, block: Block, step: Step, at: dict[int, str]) -> str:
-        """Return a step as a statement, where the labels have the variables `at`."""
+        """Return a step as a statement, with variables `at` for its labels."""
         if isinstance(step, Compute):
             expression = self._expression(step, at)
-            if step.out and not step.sizes:  # from single numbers, but an array with lengths of 1
+            if step.out and not step.sizes:  # from single numbers, but the result is an array with lengths of 1
                 return f"{self._buffered(step, ['0'] * len(step.out))} = {expression}"
             return f"{step.name} = {expression}"
         if isinstance(step, Read):
@@ -368,7 +368,7 @@ class CodeWriter(abc.ABC):
         return self._buffered(step, positions)
 
     def _buffered(self, step: Step, positions: Sequence[str]) -> str:
-        """Return the element of the buffer of a step's value."""
+        """Return the element of the buffer in which a step's value is stored."""
         name = f"b{step.name}"
         dims = out_sizes(step)
         if name not in self.buffers:
@@ -377,7 +377,7 @@ class CodeWriter(abc.ABC):
         return f"{name}[{flat(positions, row_strides_of(dims))}]"
 
     def is_variable(self, base: Buffer) -> bool:
-        """Return whether a base of one number is a variable of the source, rather than an array."""
+        """Return whether a single-element base is a variable of the source, rather than an array."""
         return base.kind == "register" and base.size == 1 and base.name not in self.arrays
 
     def _element(self, step: Access, positions: Sequence[str]) -> str:
@@ -418,7 +418,7 @@ class CodeWriter(abc.ABC):
         return f"{tape}[{block.name} * {parenthesised(size)} + {within}]"
 
     def _moves(self, block: Block) -> list[tuple[str, Integer]]:
-        """Return the tapes of a block whose entries differ in size: for each its position, and the size."""
+        """Return the tapes of a block whose entries differ in size, each with its position and the size."""
         found = []
         for item in block.items:
             if isinstance(item, (Push, Pop)):
@@ -434,7 +434,7 @@ class CodeWriter(abc.ABC):
     current: Any = frozenset()
 
     def _is_inlined(self, block: Block, read: Read) -> bool:
-        """Return whether a window can be read by its users: it is not written between here and there."""
+        """Return whether a window can be read where it is used, because it is not written in between."""
         users = self.users.get(read, [])
         if any(isinstance(user, Call) for user in users):
             return False
@@ -462,7 +462,7 @@ class CodeWriter(abc.ABC):
         return found
 
     def _position_in(self, block: Block, step: Step) -> int:
-        """Return the position in a block of a step, or of the loop that contains it."""
+        """Return the position of a step, or of the loop that contains it, in a block."""
         positions = self._positions(block)
         if step in positions:
             return positions[step]
@@ -481,7 +481,7 @@ class CodeWriter(abc.ABC):
                 inner = value.step
                 if value.labels != identity or (isinstance(inner, Compute) and inner.out != identity):
                     return False
-            if any(moved in nest.steps for moved in moved_by(value)):  # its elements may be needed in another order
+            if any(moved in nest.steps for moved in moved_by(value)):  # its elements may be needed in a different order
                 return False
         mine = self._windows(step)
         for other in nest.steps:
@@ -496,7 +496,7 @@ class CodeWriter(abc.ABC):
         return True
 
     def _is_same(self, step: Step, here: Access, other: Step, there: Access) -> bool:
-        """Return whether two steps take the same window, each element at its own position of the nest."""
+        """Return whether two steps access the same window, each element at the same position of the nest."""
         same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
         same = same and not here.is_picked and not there.is_picked
         return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
@@ -522,7 +522,7 @@ class CodeWriter(abc.ABC):
         return found
 
     def _are_disjoint(self, first: Any, second: Any) -> bool:
-        """Return whether two windows have no element in common, in any execution."""
+        """Return whether two windows never have an element in common."""
         return self.analysis.are_apart(
             (self.owner[first].name, first), (self.owner[second].name, second)
         )
@@ -537,27 +537,27 @@ class CodeWriter(abc.ABC):
 
 
 def moved_by(value: Value) -> list[Step]:
-    """Return the steps whose integers move the window of a value, if the window is read at its use."""
+    """Return the steps whose integers move the window of a value, if the window is read where it is used."""
     if not isinstance(value, Operand) or type(value.step) is not Read:
         return []
     return [move.value.step for move in value.step.moves]
 
 
 def steps_in(item: Item) -> list[Step]:
-    """Return the steps of an item: itself, or those of a loop."""
+    """Return the steps of an item: the item itself, or the steps of a loop."""
     if isinstance(item, Step):
         return [item]
     return [step for body in bodies_of(item) for _, step in steps_of(body)]
 
 
 def is_one_row(sizes: Sequence[Integer], strides: Sequence[Integer]) -> bool:
-    """Return whether the elements of a window are equally spaced in row order."""
+    """Return whether the elements of a window are equally spaced in row-major order."""
     pairs = itertools.pairwise(zip(sizes, strides))
     return all(stride == inner * n for (_, stride), (n, inner) in pairs)
 
 
 def product_of(sizes: Sequence[Integer]) -> Integer:
-    """Return the number of elements."""
+    """Return the number of elements as a product."""
     product = ONE
     for n in sizes:
         product = product * n
@@ -565,7 +565,7 @@ def product_of(sizes: Sequence[Integer]) -> Integer:
 
 
 def flat(positions: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:
-    """Return the number of an element."""
+    """Return the flat index of an element."""
     parts = [] if offset is None or (offset.value == 0 and positions) else [str(offset)]
     for position, stride in zip(positions, strides):
         fixed = stride.value

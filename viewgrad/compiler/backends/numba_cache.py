@@ -1,4 +1,4 @@
-"""Kernels compiled by Numba: once for each source, and kept on disk for other processes."""
+"""Kernels compiled by Numba, once for each source, and cached on disk for other processes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .codegen import Kernel
 from .scalar_runtime import FUNCTIONS, MATH, NATIVE
 from .small_matrix import MATRIX_FUNCTIONS
 
-LINES: Final = 4000  # lines of a source; compile time grows faster than their number
-DEEP: Final = 100_000  # nested calls, which Numba makes for long sources
-KEPT: Final = 400  # sources on disk
+LINES: Final = 4000  # lines of a source; the compile time grows superlinearly
+DEEP: Final = 100_000  # the recursion depth of Numba for long sources
+KEPT: Final = 400  # the maximum number of sources on disk
 Dtypes = tuple[np.dtype[Any], ...]
 ARRAYS: Final = {"empty": np.empty, "zeros": np.zeros, "int64": np.int64, "bool_": np.bool_}
 _lock: Final = threading.RLock()
@@ -36,11 +36,11 @@ _numbers: Final = itertools.count()
 
 
 class KernelError(NotCompiledError):
-    """Numba cannot compile a source, or it would take too long."""
+    """Raised if Numba cannot compile a source, or if it would take too long."""
 
 
 def native_function(kernel: Kernel) -> Callable[..., int]:
-    """Return the function of a source, compiled for arrays of the dtypes of its parameters.
+    """Return the function defined by a source, compiled for arrays with the dtypes of its parameters.
 
     Raises:
         KernelError: if it cannot be compiled.
@@ -81,7 +81,7 @@ def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]
 
 @contextlib.contextmanager
 def _deep() -> Iterator[None]:
-    """Raise the recursion limit."""
+    """Raise the recursion limit in a block."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, DEEP))
     try:
@@ -94,7 +94,7 @@ def _deep() -> Iterator[None]:
 
 
 def source_file(source: str) -> Path | None:
-    """Return the path of the file with a source, beside which Numba keeps its cache; None if there is none."""
+    """Return the path of the file for a source, next to which Numba keeps its cache, or None if there is none."""
     folder = _folder()
     if folder is None or not _is_own(folder):
         return None
@@ -112,9 +112,9 @@ def source_file(source: str) -> Path | None:
 
 @functools.cache
 def _is_own(folder: Path) -> bool:
-    """Make a folder that only the user can open, and return whether only the user can write to it.
+    """Create a folder that only the user can access, and return whether only the user can write to it.
 
-    What is in it is code that is run.
+    Its contents are executed as code.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _folder() -> Path | None:
-    """Return the folder of the kernel cache: that of VIEWGRAD_CACHE, or the user's own cache folder."""
+    """Return the folder of the kernel cache: VIEWGRAD_CACHE, or the user's cache folder."""
     chosen = os.environ.get("VIEWGRAD_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen not in ("", "0") else None
@@ -148,7 +148,7 @@ def _folder() -> Path | None:
 
 
 def _evict(folder: Path) -> None:
-    """Delete the oldest sources and Numba's caches for them, if there are many."""
+    """Delete the oldest sources and Numba's caches for them, if there are too many."""
     found = sorted(folder.glob("kernel_*.py"), key=lambda path: path.stat().st_mtime)
     for path in found[: max(0, len(found) - KEPT)]:
         for made in (folder / "__pycache__").glob(f"{path.stem}*"):
@@ -158,12 +158,12 @@ def _evict(folder: Path) -> None:
 
 @functools.cache
 def _version() -> str:
-    """Return the versions that a compiled source depends on."""
+    """Return the versions on which a compiled source depends."""
     sources = "".join([inspect.getsource(module) for module in (scalar_runtime, small_matrix)])
     return f"{_numba().__version__} {np.__version__} {sys.version}\n{sources}"
 
 
-# -- functions that generated source calls -----------------------------------------------------------------------------
+# -- functions called by generated source ------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -173,7 +173,7 @@ def _numba() -> types.ModuleType:
 
 @functools.cache
 def _compiled_functions() -> dict[str, Any]:
-    """Return the functions of programs, compiled by Numba."""
+    """Return the runtime functions of programs, compiled by Numba."""
     jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
     found: dict[str, Any] = {}
     for module, these in ((scalar_runtime, FUNCTIONS), (small_matrix, MATRIX_FUNCTIONS)):

@@ -1,4 +1,4 @@
-"""Kernels for Numba: scalars, and fused loops over elements."""
+"""Code generation for Numba: scalars, and fused loops over elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .codegen import EXTREMA, RAISED, CodeWriter, Kernel, LoopNest, flat, is_one
 from .small_matrix import quick_call
 
 SUM_IN_PAIRS: Final = "pairwise_sum"
-SMALL: Final = 1000  # products in a sum for which the order of the loops does not matter
+SMALL: Final = 1000  # the number of products in a sum up to which the order of the loops is irrelevant
 
 
 def write_kernel(
@@ -28,15 +28,15 @@ def write_kernel(
 
     Arguments:
         program: the program, or its gradient.
-        analysis: the analysis of the program, also if its gradient is written.
-        arenas: the arenas of buffers and tapes, by the names of these.
-        down: whether it is the gradient, in which loops and counters run down.
+        analysis: the analysis of the program, even if its gradient is generated.
+        arenas: the arenas of buffers and tapes, by the names of the latter.
+        down: whether it is the gradient, in which loops and counters run backwards.
     """
     return NumbaWriter(program, analysis, arenas, down).kernel()
 
 
 class NumbaWriter(CodeWriter):
-    """Prints loop nests as loops over elements."""
+    """Generates loop nests as loops over elements."""
 
     def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
         return False
@@ -63,13 +63,13 @@ class NumbaWriter(CodeWriter):
         return lines
 
     def _buffer(self, value: Value) -> str:
-        """Return the name of the buffer of a value that has dimensions."""
+        """Return the name of the buffer for a value that has dimensions."""
         assert isinstance(value, Operand)
         self._buffered(value.step, ["0"] * len(out_sizes(value.step)))
         return f"b{value.step.name}"
 
     def _loops(self, block: Block, nest: LoopNest, indent: str) -> None:
-        """Write a nest as loops."""
+        """Generate a nest as loops."""
         inside = set(nest.steps)
         if len(nest.steps) == 1 and self._summed_in_a_variable(nest.steps[0], indent):
             return
@@ -121,7 +121,9 @@ class NumbaWriter(CodeWriter):
         return True
 
     def _summed_in_a_variable(self, step: Step, indent: str) -> bool:
-        """Write a sum along the last labels, or a small one, by a variable for each element; return whether it did."""
+        """Generate a sum over the last labels, or a small sum, with a variable for each element; return whether this
+        was possible.
+        """
         if not isinstance(step, Compute) or not step.summed or step.operator in EXTREMA or -1 in step.out:
             return False
         order = [*sorted(step.out), *step.summed]
@@ -156,7 +158,7 @@ class NumbaWriter(CodeWriter):
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
         inner: list[str], after: list[str],
     ) -> None:
-        """Write a sum, at the end of the nest."""
+        """Generate a sum at the end of the nest."""
         expression = self._expression(step, at)
         if step.operator in EXTREMA:
             self._extremum(step, at, indent, deep, before, body, expression)
@@ -182,7 +184,7 @@ class NumbaWriter(CodeWriter):
         self, step: Compute, at: dict[int, str], indent: str, deep: str, body: list[str], inner: list[str],
         after: list[str], expression: str,
     ) -> None:
-        """Write a sum over all labels, as accurate as NumPy's: over each row, then over the rows."""
+        """Generate a sum over all labels, as accurate as NumPy's: over each row, then over the rows."""
         block = self.owner[step].name
         outer, last = step.sizes[:-1], step.sizes[-1]
         row, rows = f"q{step.name}", f"s{step.name}"
@@ -203,7 +205,7 @@ class NumbaWriter(CodeWriter):
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
         expression: str,
     ) -> None:
-        """Write a maximum or minimum, at the end of the nest."""
+        """Generate a maximum or minimum at the end of the nest."""
         first, function = EXTREMA[step.operator]
         if not step.out:
             before.append(f"{indent}{step.name} = {first}")

@@ -38,7 +38,7 @@ from .array_runtime import PREFIX
 from .codegen import EXTREMA, SCRATCH, CodeWriter, LoopNest, flat, is_one_row, parenthesised, plus, product_of
 
 Array = np.ndarray[Any, Any]
-# How an expression is computed in place of one of its operands, and which operands can be overwritten.
+# How an expression is computed in the memory of one of its operands, and which operands can be overwritten.
 IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
     "{0} + {1}": ("+=", (0, 1)), "{0} * {1}": ("*=", (0, 1)), "{0} - {1}": ("-=", (0,)), "{0} / {1}": ("/=", (0,)),
     "-{0}": ("np_negative", (0,)), "exp({0})": ("np_exp", (0,)), "log({0})": ("np_log", (0,)),
@@ -49,15 +49,15 @@ INTO: Final[dict[str, str]] = {
     "{0} + {1}": "np_add", "{0} * {1}": "np_multiply", "{0} - {1}": "np_subtract", "{0} / {1}": "np_divide",
     "-{0}": "np_negative", "exp({0})": "np_exp", "log({0})": "np_log", "tanh({0})": "np_tanh", "sqrt({0})": "np_sqrt",
 }
-WORTH_A_BUFFER: Final = 512  # elements; allocating less memory costs nothing
+WORTH_A_BUFFER: Final = 512  # elements; allocating less memory than this costs nothing
 
 
 
 class NumpyWriter(CodeWriter):
-    """Writes a program with calls of NumPy for steps that have dimensions."""
+    """Generates NumPy calls for steps that have dimensions."""
 
-    in_loop = False  # whether the current block is in a loop
-    careful = False  # whether numbers are divided as NumPy divides them
+    in_loop = False  # whether the current block is inside a loop
+    careful = False  # whether division by zero follows NumPy
 
     def __init__(self, program: Program, analysis: AccessAnalysis, arenas: Mapping[str, Arena], down: bool) -> None:
         super().__init__(program, analysis, arenas, down)
@@ -84,7 +84,7 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {name}({', '.join(arguments)})"]
 
     def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
-        """Write a step that has dimensions."""
+        """Generate a step that has dimensions."""
         self.in_loop = len(indent) > 4
         self.lines += [indent + line for line in self._lines_of(block, step)]
         return True
@@ -123,9 +123,9 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {step.tape}[{start}:{stop}]{shaped}"]
 
     def _over_an_operand(self, block: Block, step: Compute) -> list[str] | None:
-        """Return the lines that compute a value in the memory of an operand that is not used again, or None.
+        """Return the lines that compute a value in the memory of an operand that is no longer needed, or None.
 
-        Fresh memory for large arrays costs more than the arithmetic.
+        Allocating memory for large arrays costs more than the arithmetic.
         """
         identity = tuple(range(len(step.sizes)))
         if step.summed or step.out != identity or step.expression not in IN_PLACE:
@@ -148,7 +148,7 @@ class NumpyWriter(CodeWriter):
         return None
 
     def _into_a_buffer(self, step: Compute) -> list[str] | None:
-        """Return the line that computes a value of a loop into memory that each iteration reuses; None if it cannot."""
+        """Return the line that computes a value of a loop into memory that each iteration reuses, or None."""
         identity = tuple(range(len(step.sizes)))
         function = INTO.get(step.expression)
         sizes = [n.value or 0 for n in step.sizes]
@@ -162,14 +162,14 @@ class NumpyWriter(CodeWriter):
         return [f"{step.name} = {function}({', '.join(values)}, {buffer})"]
 
     def _scratch(self, name: str, size: int, shape: Sequence[int] = ()) -> str:
-        """Return the name of a buffer that each run of the source reuses."""
+        """Return the name of a buffer that is reused by each run of the source."""
         shaped = f".reshape({', '.join(map(str, shape))})" if len(shape) > 1 else ""
         start, self.scratch = self.scratch, self.scratch + size
         self.fixed[f"{SCRATCH}[{start}:{self.scratch}]{shaped}"] = name
         return name
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
-        """Return the position on the tape of the value of this execution."""
+        """Return the position on the tape of the value of the current execution."""
         self._use_tape(step)
         size = product_of(step.sizes)
         if size.value is None:
@@ -206,14 +206,15 @@ class NumpyWriter(CodeWriter):
         return f"window({name}, {step.offset}, {sizes}, {_tuple(step.strides)})"
 
     def _places_at(self, step: Access) -> str:
-        """Return the element numbers of windows that computed integers move, differently for each element."""
+        """Return the element numbers of windows that computed integers move, with a different offset for each element.
+        """
         offset = str(step.offset)
         for move in step.moves:
             offset += f" + {self._aligned(move.value, len(step.sizes))}*{parenthesised(move.stride)}"
         return f"places_at({offset}, {_tuple(step.sizes)}, {_tuple(step.strides)})"
 
     def _numbers(self, positions: Positions) -> str:
-        """Return the numbers of the elements that an index by arrays picks."""
+        """Return the numbers of the elements selected by an index by arrays."""
         self.tables[positions.name] = positions.array
         if positions.count == positions.array.size:
             return positions.name
@@ -249,7 +250,7 @@ class NumpyWriter(CodeWriter):
     # -- values --------------------------------------------------------------------------------------------------------
 
     def _value(self, value: Value, at: dict[int, str]) -> str:
-        if isinstance(value, Operand) and out_sizes(value.step):  # an array of one element in a 0-d step
+        if isinstance(value, Operand) and out_sizes(value.step):  # an array with one element in a 0-d step
             return f"{value.step.name}.item(0)"
         return super()._value(value, at)
 
@@ -257,7 +258,7 @@ class NumpyWriter(CodeWriter):
         return step.name
 
     def _aligned(self, value: Value, count: int) -> str:
-        """Return a value with its dimensions along the labels of the step that takes it."""
+        """Return a value whose dimensions are aligned with the labels of the step that uses it."""
         if isinstance(value, (Number, Table)):
             return super()._value(value, {})
         step = value.step
@@ -312,7 +313,7 @@ class NumpyWriter(CodeWriter):
         return expression
 
     def _product(self, step: Compute) -> str | None:
-        """Return a sum of products as a product of matrices, if it is one."""
+        """Return a sum of products as a matrix product, or None if it is not one."""
         if len(step.summed) != 1 or -1 in step.out:
             return None
         (k,) = step.summed
@@ -355,13 +356,13 @@ def array_bases(program: Program) -> set[str]:
 
 @functools.cache
 def vectorised(expression: str) -> str:
-    """Translate an expression of numbers to one of arrays."""
+    """Translate an expression of numbers to an expression of arrays."""
     return _translated(expression, _Vectorised())
 
 
 @functools.cache
 def dividing(expression: str) -> str:
-    """Return an expression of numbers that divides them as NumPy does."""
+    """Translate an expression of numbers so that it divides as NumPy does."""
     return _translated(expression, _Dividing())
 
 
@@ -373,10 +374,10 @@ def _translated(expression: str, transformer: ast.NodeTransformer) -> str:
 
 
 class _Dividing(ast.NodeTransformer):
-    """Replaces divisions by calls of a function."""
+    """Replaces divisions by function calls."""
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """Return an operation on two numbers."""
+        """Translate an operation on two numbers."""
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.Div):
             return ast.Call(ast.Name("divide", ast.Load()), [left, right], [])
@@ -384,10 +385,10 @@ class _Dividing(ast.NodeTransformer):
 
 
 class _Vectorised(ast.NodeTransformer):
-    """Replaces Python's conditional expressions and functions of numbers by NumPy's functions."""
+    """Replaces Python's conditional expressions and functions of numbers by NumPy functions."""
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        """Return a choice between values."""
+        """Translate a conditional expression."""
         return _call("where", [self.visit(node.test), self.visit(node.body), self.visit(node.orelse)])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -401,7 +402,7 @@ class _Vectorised(ast.NodeTransformer):
         return _call("logical_not", [operand]) if isinstance(node.op, ast.Not) else ast.UnaryOp(node.op, operand)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Return a function of numbers."""
+        """Translate a call of a function of numbers."""
         assert isinstance(node.func, ast.Name)
         return _call(node.func.id, [self.visit(argument) for argument in node.args])
 
@@ -415,7 +416,7 @@ def _tuple(integers: Sequence[Integer]) -> str:
 
 
 def is_one_to_one(step: Write) -> bool:
-    """Return whether no two elements of a window can be the same element of memory."""
+    """Return whether the elements of a window are distinct elements of memory."""
     dims = []
     for n, stride in zip(step.sizes, step.strides):
         if n.value is None or stride.value is None:

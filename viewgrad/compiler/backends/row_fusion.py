@@ -1,7 +1,7 @@
-"""Code generation for Python with values computed where they are used, and over contiguous runs of rows.
+"""Code generation for Python that computes values where they are used, and over contiguous runs of rows.
 
-NumPy needs a loop for each row of a window such as `u[1:-1, 1:-1]`, which takes longer than the arithmetic of short
-rows. From its first to its last element the window is one contiguous run, with gaps between its rows. A value computed
+NumPy needs a loop for each row of a window such as `u[1:-1, 1:-1]`, which takes longer than the arithmetic if rows are
+short. From its first to its last element, the window is one contiguous run with gaps between its rows. A value computed
 over such runs has meaningless numbers in the gaps. They are set to -0 before the value is added to a window, which
 changes no number it is added to.
 """
@@ -24,9 +24,9 @@ from .codegen import Kernel, product_of
 from .numpy_codegen import INTO, NumpyWriter, is_one_to_one
 
 SPREADING: Final = frozenset({"{0} + {1}", "{0} * {1}", "{0} - {1}", "-{0}"})  # also computed in the gaps between rows
-MOST: Final = 1.25  # at most this many times as many elements are computed
-WORTH_A_COPY: Final = 16  # elements; copying fewer costs nothing
-LEAST: Final = 512  # elements; for fewer, a loop over rows is cheap
+MOST: Final = 1.25  # the maximum ratio of computed to needed elements
+WORTH_A_COPY: Final = 16  # elements; copying fewer than this costs nothing
+LEAST: Final = 512  # elements; for fewer than this, a loop over rows is cheap
 
 
 def write_vectors(
@@ -41,7 +41,7 @@ def write_vectors(
 
     Arguments:
         program, analysis, arenas, down: as for `write_kernel`.
-        careful: whether it divides by 0 as NumPy does.
+        careful: whether division by 0 follows NumPy.
     """
     writer = RunWriter(program, analysis, arenas, down)
     writer.careful = careful
@@ -56,7 +56,7 @@ class RunWriter(NumpyWriter):
         self.done: set[Write] = set()  # writes that were emitted where their value is computed
         self._spreads: dict[Step, Spread | None] = {}
         self._buffers_of: dict[Step, str] = {}  # the buffers of values computed as runs
-        self._between: dict[str, str] = {}  # the numbers in the gaps between rows of a buffer, if they were set
+        self._between: dict[str, str] = {}  # the numbers in the gaps between the rows of a buffer, if they were set
 
     def _lines_of(self, block: Block, step: Step) -> list[str]:
         lines: list[str] | None = None
@@ -69,7 +69,7 @@ class RunWriter(NumpyWriter):
         return super()._lines_of(block, step) if lines is None else lines
 
     def _read_as_wanted(self, block: Block, step: Read) -> list[str] | None:
-        """Return the lines that take a window, or the run that it is a part of; None for windows that are copied."""
+        """Return the lines that take a window, or the run that contains it; None for windows that are copied."""
         if step.is_picked or not self._is_inlined(block, step):
             return None
         users = self.users.get(step, [])
@@ -81,7 +81,7 @@ class RunWriter(NumpyWriter):
         return lines
 
     def _target(self, step: Step) -> Write | None:
-        """Return the write of a value if it immediately follows the computation and is the only use; None otherwise."""
+        """Return the write of a value if it immediately follows the computation and is the only use, or None."""
         identity = tuple(range(len(step.sizes)))
         users = self.users.get(step, [])
         if type(step) is not Compute or step.expression not in INTO or step.out != identity or not step.sizes:
@@ -102,7 +102,7 @@ class RunWriter(NumpyWriter):
         return write if fits else None
 
     def _written_at_once(self, step: Compute) -> list[str] | None:
-        """Return the line that computes a value into the window to which it is written."""
+        """Return the line that computes a value directly into the window to which it is written."""
         write = self._target(step)
         if write is None:
             return None
@@ -111,7 +111,7 @@ class RunWriter(NumpyWriter):
         return [f"{INTO[step.expression]}({', '.join([*values, self._window(write)])})"]
 
     def _layout(self, step: Step) -> Spread | None:
-        """Return the layout of a step's value in a run; None if it has none."""
+        """Return the layout of a step's value in a run, or None if it has none."""
         if step not in self._spreads:
             self._spreads[step] = self._found_spread(step)
         return self._spreads[step]
@@ -132,7 +132,7 @@ class RunWriter(NumpyWriter):
         return found.pop() if len(found) == 1 else None
 
     def _added(self, user: Step) -> Operand | None:
-        """Return the operand that a step adds to a window, or subtracts, as a run; None for other steps."""
+        """Return the operand that a step adds to a window, or subtracts from it, as a run; None for other steps."""
         if type(user) is Add:
             value, window = user.value, user
         else:
@@ -154,19 +154,19 @@ class RunWriter(NumpyWriter):
         return value if fits and self._layout(value.step) == spread_of(window) is not None else None
 
     def _is_read_there(self, step: Step, write: Write) -> bool:
-        """Return whether a step reads the window that is written, so that it holds the value until then."""
+        """Return whether a step reads the window being written, so that the window has the value until then."""
         if type(step) is not Read or self.owner[step] is not self.owner[write] or not _is_same_window(step, write):
             return False
         return self._is_inlined(self.owner[step], step)
 
     def _takes_runs(self, user: Step, step: Step) -> bool:
-        """Return whether all users of a value take it as a run."""
+        """Return whether all users of a value accept it as a run."""
         if self.owner[user] is not self.owner[step] or self._layout(step) is None:
             return False
         return self._added(user) is not None or (type(user) is Compute and self._layout(user) is not None)
 
     def _added_in_place(self, step: Compute | Write) -> list[str] | None:
-        """Return the lines that add a run to a window, or subtract it."""
+        """Return the lines that add a run to a window or subtract it."""
         value = self._added(step)
         if value is None:
             return None
@@ -187,7 +187,7 @@ class RunWriter(NumpyWriter):
         return [*lines, f"w = {self._run_at(window)}", f"w {'-' if subtracted else '+'}= q{value.step.name}"]
 
     def _run_at(self, step: Access) -> str:
-        """Return the run of neighbours from the first to the last element of a window."""
+        """Return the run of adjacent elements from the first to the last element of a window."""
         spread = spread_of(step)
         assert spread is not None
         text = f"{step.base.name}[{step.offset}:{step.offset + constant(spread.length)}]"
@@ -221,7 +221,7 @@ class RunWriter(NumpyWriter):
 
 @attrs.frozen
 class Spread:
-    """The layout of the elements of a window, or of a value like it, in a run.
+    """The layout of the elements of a window, or of a value of its shape, in a run.
 
     Arguments:
         sizes, strides: the sizes and strides of the window.
@@ -232,12 +232,12 @@ class Spread:
 
     @property
     def length(self) -> int:
-        """From the first element to the last."""
+        """The number of elements from the first to the last."""
         return 1 + sum((n - 1) * stride for n, stride in zip(self.sizes, self.strides))
 
     @property
     def room(self) -> int:
-        """Return the number of elements of a buffer that consists of whole rows."""
+        """The number of elements in a buffer of whole rows."""
         return self.sizes[0] * self.strides[0]
 
     def whole(self, buffer: str) -> str:
@@ -245,7 +245,7 @@ class Spread:
         return f"{self._shaped(buffer, len(self.sizes))}[{', '.join([':', *(f':{n}' for n in self.sizes[1:])])}]"
 
     def between(self, buffer: str) -> list[str]:
-        """Return the parts between its rows, in such a buffer."""
+        """Return the gaps between the rows in such a buffer."""
         return [
             f"{self._shaped(buffer, depth + 1)}[{':, ' * depth}{n}:]"
             for depth, n in enumerate(self.sizes)
@@ -253,7 +253,7 @@ class Spread:
         ]
 
     def _shaped(self, buffer: str, depth: int) -> str:
-        """Return the buffer reshaped; the last dimension takes the rest."""
+        """Return the buffer reshaped, with the remaining elements in the last dimension."""
         lengths = [outer // inner for outer, inner in itertools.pairwise(self.strides[:depth])]
         rest = self.strides[depth - 1]
         shape = [self.sizes[0], *lengths, *([rest] if rest > 1 else [])]
@@ -261,7 +261,7 @@ class Spread:
 
 
 def spread_of(step: Access) -> Spread | None:
-    """Return the layout of a window in a run; None if it is a run already, or if its rows are too far apart."""
+    """Return the layout of a window in a run, or None if it is contiguous or its rows are too far apart."""
     sizes: list[Any] = [n.value for n in step.sizes]
     strides: list[Any] = [n.value for n in step.strides]
     if len(sizes) < 2 or None in sizes or None in strides or step.is_picked or step.base.dtype != float:

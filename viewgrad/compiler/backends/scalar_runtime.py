@@ -1,4 +1,4 @@
-"""The runtime of scalar programs: functions of numbers that generated source calls; Numba compiles them too."""
+"""The runtime of scalar programs: functions of numbers called by generated source, which Numba compiles too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-# Functions of Python's `math`, which raise where NumPy returns inf or nan; the program then runs in NumPy.
+# Functions of Python's `math`, which raise where NumPy returns inf or nan; the program is then run with NumPy.
 MATH: Final = {
     name: getattr(math, name)
     for name in (
@@ -15,7 +15,7 @@ MATH: Final = {
         "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "inf", "nan", "erf", "erfc", "lgamma",
     )
 }
-# The integers that NumPy converts NaN and infinities to, which depend on the processor.
+# The integers to which NumPy converts NaN and infinities, which depend on the processor.
 with np.errstate(invalid="ignore"):
     OF_NAN, OF_GREAT, OF_SMALL = np.array([np.nan, np.inf, -np.inf]).astype(np.int64)
 
@@ -164,7 +164,7 @@ def nonzero_or_one(a: float) -> float:
 
 
 def flowing(product: float, grad: float) -> float:
-    return product if grad != 0.0 else 0.0  # the test does not wait for the product
+    return product if grad != 0.0 else 0.0  # the test does not depend on the product
 
 
 def finite_or_zero(a: float) -> float:
@@ -225,7 +225,7 @@ def block_sum(values: Any, start: int, count: int) -> Any:
 
 
 def pairwise_sum(values: Any, start: int, count: int) -> Any:
-    # Recursive halves, with an explicit stack: Numba cannot load recursive functions from disk.
+    # Recursive halving with an explicit stack, since Numba cannot load recursive functions from disk.
     if count <= 128:
         return block_sum(values, start, count)
     starts, counts, sums = np.empty(128, np.int64), np.empty(128, np.int64), np.empty(64)
@@ -234,7 +234,7 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
     while depth > 0:
         depth -= 1
         first, length = starts[depth], counts[depth]
-        if length < 0:  # both halves are summed
+        if length < 0:  # both halves have been summed
             found -= 1
             sums[found - 1] += sums[found]
         elif length <= 128:
@@ -250,12 +250,12 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
     return sums[0]
 
 
-# In an order in which each function calls only earlier ones.
+# Ordered such that each function calls only earlier ones.
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, as_integer, wrapped, wrapped_index, quotient, modulo, rounded, square, sign,
     maximum, minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, isfinite, flowing, log_of_sum, tie_hit, over_square, power_slope,
     power_log, block_sum, pairwise_sum,
 )
-# Replacements for backends whose integers have 64 bits.
+# Replacements for back ends with 64-bit integers.
 NATIVE: Final = {"wrapped": unchanged}

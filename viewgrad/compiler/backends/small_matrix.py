@@ -1,7 +1,7 @@
-"""Linear algebra of small matrices in compiled code, where a NumPy call would take longer.
+"""Linear algebra of small matrices in compiled code, where NumPy calls would take longer.
 
-Each function takes buffers, and returns 1 if it gives up: for singular or nearly singular matrices, and for infinities
-and NaN, which are left to NumPy.
+Each function operates on buffers and returns 1 if it gives up: for singular or nearly singular matrices, and for
+infinities and NaN, which are left to NumPy.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 
 from ..loop_ir import Call
 
-MOST: Final = 32  # rows, and right-hand sides; for larger matrices NumPy's functions are as fast
-LEAST_PIVOT: Final = 1e-6  # relative to its column or the diagonal: a smaller pivot has lost too many digits
+MOST: Final = 32  # rows and right-hand sides; for larger matrices NumPy's functions are as fast
+LEAST_PIVOT: Final = 1e-6  # relative to its column or the diagonal; a smaller pivot has lost too many digits
 GAVE_UP: Final = 1
 
 
 def eliminated(a: Any, n: int) -> tuple[int, Any, Any]:
-    # L and U of a matrix with permuted rows, and the sign of the permutation; 0 if it gave up.
+    # L and U of a matrix with permuted rows, and the sign of the permutation, or 0 if it gives up.
     factors, order, sign = np.empty(n * n), np.empty(n, np.int64), 1
     for i in range(n * n):
         factors[i] = a[i]
@@ -221,7 +221,7 @@ def cholesky_slope_0(grad: Any, a: Any, out: Any, n: int, m: int) -> int:
     return 0
 
 
-# In an order in which each function calls only earlier ones.
+# Ordered such that each function calls only earlier ones.
 MATRIX_FUNCTIONS: Final = (
     eliminated, substituted, substituted_back, solve, solve_slope_0, solve_slope_1, inv, inv_slope_0, det, slogdet_0,
     slogdet_1, slogdet_1_slope_0, det_slope_0, cholesky, cholesky_slope_0,
@@ -230,7 +230,7 @@ NAMES: Final = frozenset(function.__name__ for function in MATRIX_FUNCTIONS[3:])
 
 
 def quick_call(step: Call) -> tuple[str, str] | None:
-    """Return the function that implements a step, with its last arguments; None if no function does."""
+    """Return the function that implements a step, with its last arguments, or None if there is none."""
     of = step.operation
     name = of.name if of.name != "slogdet" else f"slogdet_{of.number}"
     if step.of is not None:

@@ -1,7 +1,7 @@
-"""The arguments of calls: which are inputs of a program, and which are part of it.
+"""The arguments of calls: inputs and constants of a program.
 
-Tensors and arrays are inputs. A float is part of the program until its value changes; from then on it is an input, as a
-0-d tensor. Static arguments are always part of the program, and so are integers, which shapes and loops depend on.
+Tensors and arrays are inputs. A float is a constant of the program until its value changes; from then on it is an
+input, as a 0-d tensor. Static arguments are always constants, and so are integers, which shapes and loops depend on.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ...trace.trace import argument_names
 from ..guards.call_signature import specialization_key
 
 FLOATS: Final = frozenset({float, np.float64, np.float32})  # numbers that become inputs once they vary
-VARIES: Final = object()  # the value of a float that has varied
+VARIES: Final = object()  # marks a float that has varied
 NONE: Final[frozenset[int]] = frozenset()
 NO_KEYWORDS: Final[dict[str, Any]] = {}
 
 
 @attrs.frozen(eq=False)
 class Call:
-    """A call, with its arguments flattened.
+    """A call with flattened arguments.
 
     Arguments:
         args, keywords: the arguments.
         structure, leaves: the structure of `(args, keywords)`, and its leaves as inputs of a program.
-        static: the numbers of the leaves that are part of the program.
+        static: the numbers of the leaves that are constants of the program.
         mode: the mode of the call.
         key: the key of its specialization.
     """
@@ -51,7 +51,7 @@ class Call:
 
 
 def form_of(structure: Structure) -> Any:
-    """Return the structure of arguments, without the numbers and strings among them."""
+    """Return the structure of arguments without the numbers and strings in them."""
     if isinstance(structure, Fixed):
         return type(structure.value)
     if isinstance(structure, Branch):
@@ -63,7 +63,7 @@ def owners(names: Sequence[str], structure: Structure) -> list[tuple[Any, str]]:
     """Return the argument that each leaf of `(args, keywords)` belongs to: its position or keyword, and its name.
 
     Arguments:
-        names: the names of the positional arguments, as far as they are known.
+        names: the known names of the positional arguments.
         structure: the structure of the arguments.
     """
     assert isinstance(structure, Branch)
@@ -83,7 +83,9 @@ def leaves_of(chosen: Collection[Any], owned: Sequence[tuple[Any, str]]) -> froz
 
 
 def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
-    """Return whether the qualified name of a function refers to `thing`, as after decoration; for pickles."""
+    """Return whether the qualified name of a function refers to `thing`, as for a decorated function; used for
+    pickling.
+    """
     found: Any = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
         found = getattr(found, part, None)
@@ -91,11 +93,11 @@ def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
 
 
 class Arguments:
-    """The arguments of a function, and which of them are inputs, constants or part of the signature.
+    """The arguments of a function, classified as inputs, constants, or parts of the signature.
 
     Arguments:
         function: the function.
-        static: the names of arguments, or their positions, that are part of the program.
+        static: the names or positions of arguments that are constants of the program.
     """
 
     def __init__(self, function: Callable[..., Any], static: Sequence[Any]) -> None:
@@ -105,21 +107,21 @@ class Arguments:
         self._made_static: list[tuple[Structure, frozenset[int]]] = []
 
     def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Call:
-        """Return a call with its arguments flattened."""
+        """Return a call with flattened arguments."""
         leaves, structure = flatten((args, keywords))
         return self.of_leaves(structure, leaves, mode, args, keywords)
 
     def of_leaves(
         self, structure: Structure, leaves: list[Any], mode: int, args: Any = (), keywords: Any = NO_KEYWORDS
     ) -> Call:
-        """Return a call whose arguments are flattened already."""
+        """Return a call whose arguments are already flattened."""
         static = self.static_leaves(structure)
         leaves = self._with_inputs(structure, leaves, static)
         key = specialization_key(structure, leaves, mode, static)
         return Call(args, keywords, structure, leaves, static, mode, key)
 
     def static_leaves(self, structure: Structure) -> frozenset[int]:
-        """Return the numbers of the static leaves: those that were declared, and those that were made static."""
+        """Return the numbers of the static leaves: those declared as static, and those that became static."""
         declared = self._declared(structure) if self.static else NONE
         for other, found in self._made_static:
             if other == structure:
@@ -130,7 +132,7 @@ class Arguments:
         return leaves_of(self.static, owners(self.names, structure))
 
     def make_static(self, structure: Structure, leaves: list[Any]) -> bool:
-        """Make the arrays of integers and bools part of the program from now on; return whether that changes any."""
+        """Treat arrays of integers and bools as constants from now on; return whether this changes any argument."""
         found = frozenset([
             number for number, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iub"
         ])
@@ -140,7 +142,7 @@ class Arguments:
         return True
 
     def _with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
-        """Return the leaves, with tensors in place of the floats that have varied between calls."""
+        """Return the leaves with the floats that have varied between calls replaced by tensors."""
         floats = [number for number, leaf in enumerate(leaves) if type(leaf) in FLOATS and number not in static]
         if not floats:
             return leaves

@@ -1,4 +1,6 @@
-"""Calls of compiled functions with arrays: the function receives tensors over the same memory, as in a traced run."""
+"""Calls of compiled functions with arrays, for which the function receives tensors over the same memory, as when
+traced.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ...tensor.tensor import is_numeric_array
 
 
 class WithTensorArguments:
-    """A function that gets tensors in place of arrays.
+    """A function that receives tensors in place of arrays.
 
     Arguments:
         function: the function.
@@ -43,7 +45,7 @@ class WithTensorArguments:
 
 
 def over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with arrays replaced by tensors over their memory; compiled functions do so themselves.
+    """Wrap a function to receive tensors over the memory of arrays; compiled functions do so themselves.
 
     Arguments:
         function: a function of tensors.

@@ -1,8 +1,8 @@
 """A compiled function over a batch: its program, traced for one example, runs for each example.
 
 Without a program, the function is called for each example in turn. Numba's kernels release the interpreter's lock, so
-long ones run on all cores. The examples are always split into the same parts, so that sums over them do not depend on
-the number of cores.
+long-running ones run on all cores. Examples are always split into the same chunks, so that sums over them do not depend
+on the number of cores.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ concatenate = OPERATORS["concatenate"].function
 
 @attrs.frozen(eq=False)
 class ExampleProgram:
-    """The program of a compiled function that is run for examples.
+    """The program of a compiled function that is run for single examples.
 
     Arguments:
-        trace, program: the trace, and its verified program.
+        trace, program: the trace and its verified program.
         leaves: the leaves of an example as inputs.
-        count: counts some runs.
+        count: a function that counts runs.
     """
 
     trace: GuardedTrace
@@ -58,12 +58,12 @@ class Examples(Protocol):
     def results(
         self, structure: Structure, leaves: list[Any], numbers: frozenset[int], start: int, count: int
     ) -> list[Any] | None:
-        """Return the results for the examples from `start` up to `count`, and their structure; None if that fails.
+        """Return the results for examples `start` to `count` and their structure, or None if a run fails.
 
         Arguments:
             structure, leaves: the arguments of the batch.
             numbers: the numbers of the leaves with a leading axis.
-            start, count: the first example, and where they end.
+            start, count: the range of the examples.
         """
 
 
@@ -76,34 +76,34 @@ class ExampleFunction(Protocol):
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...
 
     def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
-        """Return the program for some arguments; None if calls do not run one, or if it writes to its inputs."""
+        """Return the program for given arguments, or None if calls do not run one or it writes to its inputs."""
 
     def examples_for(self, structure: Structure, leaves: list[Any], mode: int) -> Examples | None:
-        """Return the runner of a program from source for such examples; None if calls do not run one."""
+        """Return the runner of a program from source for given examples, or None if calls do not run one."""
 
     def explain(self) -> str:
-        """Return a description of the compiled program."""
+        """Describe the compiled program."""
 
     def source(self) -> str:
         """Return the source of the programs."""
 
 
 def _example_of(leaf: Any, at: int) -> Any:
-    """Return an example of a batch; an element of a one-dimensional array is a scalar, as in a loop."""
+    """Return an example of a batch; elements of a one-dimensional array become scalars, as in a loop."""
     if leaf.ndim > 1:
         return leaf[at, ...]
     return leaf[at] if isinstance(leaf, Tensor) else from_array(leaf[at])
 
 
 def _like_example(leaf: Any, records: bool) -> Tensor:
-    """Return an example of zeros, as in an empty batch."""
+    """Return an example of zeros, for an empty batch."""
     requires_grad = records and isinstance(leaf, Tensor) and leaf.requires_grad
     example = Tensor(np.zeros(leaf.shape[1:], leaf.dtype), requires_grad=requires_grad)
     return example if leaf.ndim > 1 else as_scalar(example)
 
 
 class Batched:
-    """A compiled function that takes a batch of examples; see `compile`.
+    """A compiled function that is called with a batch of examples; see `compile`.
 
     Arguments:
         compiled: the function of one example.
@@ -121,7 +121,7 @@ class Batched:
                 f"batch={batch!r} names no argument; use batch=True for all tensors and arrays, or omit it"
             )
         self.batch = batch
-        self.batched_arguments: tuple[int | str, ...] | None = None  # None for all
+        self.batched_arguments: tuple[int | str, ...] | None = None  # None for all arguments
         if batch is not True:
             self.batched_arguments = (batch,) if isinstance(batch, int | str) else tuple(batch)
             names = compiled.arguments.names
@@ -160,10 +160,10 @@ class Batched:
 
         Arguments:
             point: the first argument: an array of numbers.
-            others, keywords: the others.
+            others, keywords: the other arguments.
 
         Returns:
-            A number and an array shaped like `point`, as `scipy.optimize` takes them (`jac=True`).
+            A number and an array with the shape of `point`, as `scipy.optimize` expects with `jac=True`.
 
         Example:
             >>> import numpy as np, viewgrad as vg
@@ -185,11 +185,11 @@ class Batched:
         return Batched, (self.compiled, self.batch)
 
     def explain(self) -> str:
-        """Return what was compiled for one example, and how; see `compile`."""
+        """Describe what was compiled for one example; see `compile`."""
         return self.compiled.explain()
 
     def source(self) -> str:
-        """Return the source of the programs of one example."""
+        """Return the source of the programs for one example."""
         return self.compiled.source()
 
     def __repr__(self) -> str:
@@ -201,7 +201,7 @@ class Batched:
         self, structure: Structure, example: list[Any], mode: int, leaves: list[Any], numbers: frozenset[int],
         start: int, count: int,
     ) -> tuple[list[Any] | None, bool]:
-        """Return the results for examples from `start` on by a program, and whether one may be tried for later ones."""
+        """Return the results for examples from `start` on by a program, and whether to try one for later examples."""
         examples = self.compiled.examples_for(structure, example, mode)
         if examples is not None:
             rest = examples.results(structure, leaves, numbers, start, count)
@@ -251,7 +251,7 @@ class Batched:
                 raise ValueError(f"batch names {each!r}, which is not an argument of {getattr(self, '__name__', self)}")
 
     def _nothing(self, structure: Structure, leaves: list[Any], numbers: frozenset[int], mode: int) -> list[Any]:
-        """Return the results for an empty batch, by a program of earlier calls."""
+        """Return the results for an empty batch, using a program from earlier calls."""
         example = [
             _like_example(leaf, bool(mode & GRAD)) if number in numbers else leaf for number, leaf in enumerate(leaves)
         ]
@@ -266,13 +266,13 @@ class Batched:
     def _run(
         self, of: ExampleProgram, leaves: list[Any], numbers: frozenset[int], start: int, count: int
     ) -> list[Any] | None:
-        """Return the results for examples from `start` on, and their structure; None if they need the function.
+        """Return the results for examples from `start` on, and their structure, or None if the function must run.
 
         Arguments:
             of: the program for one example.
             leaves: the leaves of the batch.
             numbers: the numbers of the leaves with a leading axis.
-            start, count: the first example, and the end.
+            start, count: the range of the examples.
         """
         whole = [
             (leaves[n][start:] if start else leaves[n]) if n in numbers else leaf for n, leaf in enumerate(of.leaves)
@@ -311,7 +311,7 @@ class BatchedBackward(CompiledBackward):
 
     Attributes:
         batched: the numbers of the inputs that have a leading axis.
-        runs: the saved values of each example; None after they were released.
+        runs: the saved values of each example; None once released.
     """
 
     __slots__ = ("batched", "runs")
@@ -339,7 +339,7 @@ class BatchedBackward(CompiledBackward):
         return [("inputs", self.saved), *[item for run in self.runs for item in run.buffers.items()]]
 
     def release(self) -> None:
-        """Free what the gradient needs."""
+        """Free the values saved for the gradient."""
         super().release()
         self.runs = None
 
@@ -350,7 +350,7 @@ class BatchedBackward(CompiledBackward):
 def _run_each(
     program: CompiledProgram, arrays: list[Array], batched: frozenset[int], count: int
 ) -> tuple[list[Array], list[Run]] | None:
-    """Run a program for each example; return the results, and what their gradients need.
+    """Run a program for each example; return the results, and the values saved for their gradients.
 
     Returns:
         None if a guard failed.
@@ -408,11 +408,12 @@ def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Arra
 
 
 def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
-    """Stack the results of single examples and those of the other examples along a leading axis.
+    """Stack the results of single examples, and concatenate those of the other examples along the leading axis.
 
     Arguments:
         results: the results of each of the first examples.
-        rest: the leaves for the others, with a leading axis, and the structure of the result; None without others.
+        rest: the leaves for the other examples, with a leading axis, and the structure of the result; None if there are
+            none.
     """
     taken = [flatten(result) for result in results]
     columns, form = (None, taken[0][1]) if rest is None else rest
@@ -438,7 +439,7 @@ def _require_one_shape(shapes: set[tuple[int, ...]]) -> None:
 
 
 def _stacked(values: list[Any]) -> Any:
-    """Stack the values of some examples."""
+    """Stack the values of several examples."""
     _require_one_shape({np.shape(value) for value in values})
     if any(isinstance(value, Tensor) for value in values):
         return stack(values)

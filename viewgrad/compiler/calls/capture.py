@@ -31,20 +31,20 @@ from .arguments import Call
 from .guarded_trace import GuardedTrace
 from .minmax_patch import extrema_by_value
 
-MAX_OPERATIONS: Final = 20_000_000  # in a trace
-COMPILED: Final = frozenset(map(np.dtype, (float, np.float32, bool, np.int64)))  # dtypes of arguments
+MAX_OPERATIONS: Final = 20_000_000  # the maximum number of operations in a trace
+COMPILED: Final = frozenset(map(np.dtype, (float, np.float32, bool, np.int64)))  # the supported dtypes of arguments
 C = TypeVar("C", bound=Callable[..., Any])
 
 
 @attrs.frozen(eq=False)
 class Capture:
-    """A call that was traced, or a run of the function if it could not be.
+    """The result of a call, with its trace if it could be traced.
 
     Arguments:
         result: the function's result.
-        trace: the trace; None if there is none. Without a reason, the next call may be traced.
-        fallback_reason: why the function stays eager.
-        is_untraceable: whether tracing has failed, as opposed to a trace that is not used.
+        trace: the trace, or None. If there is no reason, the next call may be traced.
+        fallback_reason: why the function remains eager.
+        is_untraceable: whether tracing failed, as opposed to a trace that is not used.
     """
 
     result: Any
@@ -59,9 +59,9 @@ class TracedRun:
 
     Arguments:
         result: the function's result.
-        graph: the trace; None if tracing has failed.
-        closures: the tensors of its closure that are inputs.
-        error: why tracing has failed.
+        graph: the trace, or None if tracing failed.
+        closures: the captured tensors that are inputs.
+        error: why tracing failed.
     """
 
     result: Any
@@ -71,12 +71,13 @@ class TracedRun:
 
 
 def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture:
-    """Run a function, and trace it if possible.
+    """Run a function and trace it if possible.
 
     Arguments:
         function: the function.
         call: its arguments.
-        is_first: whether it was not traced before. A first run may change captured state, as by filling caches.
+        is_first: whether the function has not been traced before. A first run may change captured state, for example by
+            filling caches.
     """
     given = [
         from_numpy(leaf) if _is_input(leaf) and number not in call.static else leaf
@@ -114,7 +115,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
 
 
 def opaque_arguments(structure: Structure) -> list[Any]:
-    """Return the arguments that are neither leaves nor containers nor simple values: functions, objects."""
+    """Return the arguments that are neither leaves, containers nor simple values: functions and objects."""
     value = getattr(structure, "value", None)
     if value is not None and not isinstance(value, (bool, int, str, bytes, slice, range)):
         return [value]
@@ -127,7 +128,7 @@ def _is_input(leaf: Any) -> bool:
 
 
 def _unsupported_arguments(given: list[Any], call: Call) -> str | None:
-    """Return why arguments cannot be traced."""
+    """Return why arguments cannot be traced, or None."""
     for number, leaf in enumerate(given):
         if isinstance(leaf, np.ndarray) and number not in call.static:
             kind = leaf.dtype if type(leaf) is np.ndarray else type(leaf).__name__
@@ -141,7 +142,7 @@ def _unsupported_arguments(given: list[Any], call: Call) -> str | None:
 
 
 def _unsupported_state(guard: ClosureGuard, positions: list[int | None]) -> str | None:
-    """Return why captured state cannot be guarded.
+    """Return why captured state cannot be guarded, or None.
 
     Arguments:
         guard: the captured state.
@@ -153,7 +154,7 @@ def _unsupported_state(guard: ClosureGuard, positions: list[int | None]) -> str 
 
 
 def _unsupported_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
-    """Return why a program could not reproduce the memory that results share."""
+    """Return why a program could not reproduce the memory sharing of results, or None."""
     signature: Signature = graph.signature  # type: ignore[assignment]
     if signature.ended:
         return "it detaches an argument in place, by detach_() or requires_grad_(False)"
@@ -176,7 +177,7 @@ def _unsupported_results(graph: Graph, result: Any, given: list[Any]) -> str | N
 
 
 def _unsupported_pair(spec: ResultSpec, leaf: Any, later_spec: ResultSpec, later: Any) -> str | None:
-    """Return why a program could not reproduce the memory that two results share."""
+    """Return why a program could not reproduce the memory shared by two results, or None."""
     have_one_root = _root_of_result(spec) == _root_of_result(later_spec)
     are_views = spec.base is not None or later_spec.input is not None or later_spec.base is not None
     are_related = have_one_root and (are_views or leaf is later)
@@ -188,7 +189,7 @@ def _unsupported_pair(spec: ResultSpec, leaf: Any, later_spec: ResultSpec, later
 
 
 def _root_of_result(spec: ResultSpec) -> Any:
-    """Return the input or the output whose memory a result has."""
+    """Return the input or output whose memory a result uses."""
     return ("input", spec.input) if spec.input is not None else spec.output if spec.base is None else spec.base
 
 
@@ -196,13 +197,13 @@ def _root_of_result(spec: ResultSpec) -> Any:
 def traced_run(
     f: Callable[..., Any], arguments: Any, structure: Structure, leaves: list[Any], limit: int
 ) -> TracedRun:
-    """Run a function normally, and trace it as far as possible.
+    """Run a function normally and trace it as far as possible.
 
     Arguments:
         f: the function.
         arguments: the caller's `(args, keywords)`.
         structure, leaves: the structure and the leaves of the arguments.
-        limit: the largest number of operations in a trace.
+        limit: the maximum number of operations in a trace.
     """
     tracer = QuietTracer("guard", limit=limit)
     binder = None
@@ -228,7 +229,7 @@ def traced_run(
                 guard_exceptions(tracer.graph)
             except TraceError as error:
                 tracer.refusal = error
-            except ViewInPlaceError as error:  # a result with an ambiguous history: using it raises
+            except ViewInPlaceError as error:  # a result with an ambiguous history, whose use raises
                 tracer.refusal = TraceError(error.message)
     if tracer.refusal is not None:
         containers.give_back()
@@ -237,7 +238,7 @@ def traced_run(
 
 
 def quietly(method: C) -> C:
-    """Make a method of the tracer a no-op once tracing has failed, instead of raising."""
+    """Decorate a method of the tracer so that it does nothing, instead of raising, once tracing has failed."""
 
     def quiet(self: Any, *args: Any) -> Any:
         if self.refusal is None:
@@ -254,7 +255,7 @@ class QuietTracer(Tracer):
     """A tracer that gives up silently where others raise, so that the run continues normally.
 
     Attributes:
-        refusal: why it has given up; None while it has not.
+        refusal: why it has given up, or None.
     """
 
     keeps_indices = True
@@ -264,7 +265,7 @@ class QuietTracer(Tracer):
         self.refusal: TraceError | None = None
         self._guards: dict[int, Node] = {}  # arrays used as indices, by id
         self._masks: dict[int, tuple[Any, Value]] = {}  # bool arrays used as indices, by id
-        self._fixed: set[Node] = set()  # the guards of index arrays that have other uses, too
+        self._fixed: set[Node] = set()  # the guards of index arrays that have other uses too
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)
@@ -281,7 +282,7 @@ class QuietTracer(Tracer):
     def indexed(self, tensor: Tensor, array: Any) -> None:
         """Handle a copy of a tensor's elements that is used as an index.
 
-        Integers are inputs of the read or write; if the compiler does not support that, they are guarded.
+        Integers become inputs of the read or write; if the compiler does not support this, they are guarded.
         """
         if array.dtype.kind not in "iu" and not array.ndim:
             self.escaped(tensor, "an index", array.item())
@@ -295,7 +296,7 @@ class QuietTracer(Tracer):
                 self.indices.add(array, read)
 
     def copied(self, index: Any, array: Any) -> None:
-        """Handle an array that replaces another in an index."""
+        """Handle an array that replaces another one in an index."""
         super().copied(index, array)
         guard = self._guards.get(id(index))
         if guard is not None:
@@ -305,7 +306,7 @@ class QuietTracer(Tracer):
             self._masks[id(array)] = (array, mask[1])
 
     def pattern(self, items: tuple[Any, ...]) -> Any:
-        """Handle an index: computed integers in it are inputs and may change; masks must not."""
+        """Handle an index: computed integers in it are inputs and may change, but masks must not."""
         for item in items:
             if id(item) in self._masks:
                 self.array_option(item)
@@ -319,7 +320,7 @@ class QuietTracer(Tracer):
             guard.attributes = (COMPUTED, guard.attributes[1])
 
     def _written(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
-        """Handle a write: assigning one value by a mask compiles to a select, for any mask."""
+        """Handle a write; the assignment of a single value by a mask is compiled to a select, for any mask."""
         if kind == "put_at" and len(items) == 1 and self._is_choice(tensor, value, recorded, items[0]):
             before = self._read(tensor)
             of: Any = before.type
@@ -332,7 +333,7 @@ class QuietTracer(Tracer):
     write = quietly(_written)
 
     def _is_choice(self, tensor: Tensor, value: Value, recorded: bool, mask: Any) -> bool:
-        """Return whether a write by an index, as recorded, assigns one value by a mask over all elements."""
+        """Return whether a recorded write by an index assigns a single value by a mask over all elements."""
         if id(mask) not in self._masks or mask.shape != tensor.shape:
             return False
         of: Any = value.type
@@ -341,7 +342,7 @@ class QuietTracer(Tracer):
         return recorded or not (of.requires_grad or tensor.requires_grad)
 
     def array_option(self, option: Any) -> None:
-        """Handle an option of an operator: computed integers in it are guarded."""
+        """Handle an option of an operator; computed integers in it are guarded."""
         guards = [self._guards.get(id(option))] if type(option) is np.ndarray else list(self._guards.values())
         for guard in guards:
             if guard is not None:
@@ -349,12 +350,12 @@ class QuietTracer(Tracer):
                 guard.attributes = ("an index", guard.attributes[1])
 
     def varies(self, tensor: Tensor) -> bool:
-        """Return False: the function may read the elements of any tensor, which a guard then compares."""
+        """Return False: the function may read the elements of any tensor, which are then guarded."""
         return False
 
     @quietly
     def queried(self, tensor: Tensor, what: str) -> None:
-        """Note an observable effect that a compiled run would not repeat."""
+        """Handle an observable effect that a compiled run would not repeat."""
         self.refuse(f"asking a tensor for {what}, which differs in each run,")
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:

@@ -12,17 +12,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-CHUNKS: Final = 16  # the most chunks into which a batch is split
-LONG: Final = 400_000  # the least number of elements that an example computes for which threads pay
+CHUNKS: Final = 16  # the maximum number of chunks of a batch
+LONG: Final = 400_000  # the minimum number of elements computed per example for which threads pay off
 
 
 def by_chunks(work: Callable[[int, int, int], None], count: int, is_parallel: bool) -> None:
     """Call `work(chunk, start, stop)` for each chunk of a batch.
 
-    Threads that wait for the interpreter's lock after every short kernel take longer than one.
+    Threads that wait for the interpreter's lock after every short kernel take longer than a single thread.
 
     Arguments:
-        work: a function of the number of a chunk, the first example and the end.
+        work: a function of the number of a chunk and the range of its examples.
         count: the number of examples.
         is_parallel: whether chunks are run on all cores.
     """
@@ -52,4 +52,4 @@ def _pool() -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process does not have its parent's threads

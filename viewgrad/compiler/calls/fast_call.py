@@ -1,7 +1,7 @@
-"""Fast path for calls with a cached signature.
+"""The fast path for calls with a cached signature.
 
-In the usual case the arguments are tensors and arrays, the results are new tensors, and no argument is written to. All
-guards of the general path are checked here too. A call that does not match takes the general path.
+In the common case, the arguments are tensors and arrays, the results are new tensors, and no argument is written to.
+All guards of the general path are checked here too. A call that does not match takes the general path.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ ONE: Final = np.ones(1)
 
 @attrs.frozen(eq=False)
 class GuardFailure:
-    """A run of a program in which a guard failed: the program, and the number of the line."""
+    """A run of a program in which a guard failed: the program and the line number."""
 
     program: CompiledProgram
     line: int
 
 
 class PlainCall:
-    """The usual case: tensors and arrays as positional arguments, and new tensors as results.
+    """The common case: tensors and arrays as positional arguments, and new tensors as results.
 
     Arguments:
         kinds: the class, shape, dtype, `requires_grad` and strides of each argument, and the class of its array.
-        scalars: for each result, whether it is a scalar, and the number of the output.
+        scalars: for each result, whether it is a scalar, and its output number.
         single: whether the result is a single tensor, not a tuple.
     """
 
@@ -59,10 +59,10 @@ class FastCall:
     """The fast path of calls with one signature.
 
     Arguments:
-        trace, program: the trace, and its verified program.
+        trace, program: the trace and its verified program.
         mode: the mode of the calls.
         signature: the signature of their arguments.
-        plain: the usual case; None in others.
+        plain: the call if it is the common case, otherwise None.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class FastCall:
     def value_and_grad(
         self, args: tuple[Any, ...], numbers: Sequence[int]
     ) -> tuple[bool, Any, list[Array]] | None:
-        """Return the only result and the gradients with respect to some arguments; None for calls that do not match.
+        """Return the only result and the gradients with respect to some arguments, or None for calls that do not match.
 
-        Nothing has a history then, and arguments may share memory, because arguments that the program writes to are
-        copied.
+        Nothing has a history in this case, and arguments may share memory, because arguments that the program writes to
+        are copied.
 
         Arguments:
-            args: the arguments. Those that are differentiated are arrays, floats or tensors without history.
-            numbers: the numbers of the arguments that are differentiated.
+            args: the arguments. Differentiated arguments must be arrays, floats or tensors without history.
+            numbers: the numbers of the differentiated arguments.
 
         Returns:
             Whether the result is a scalar, its value, and the gradients.
@@ -150,7 +150,7 @@ class FastCall:
         ]
 
     def _order(self, plain: PlainCall, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
-        """Return the number of the gradient, shape and dtype of each argument; nothing if others require gradients."""
+        """Return the gradient number, shape and dtype of each argument, or nothing if others require gradients."""
         if any(grad is not (number in numbers) for number, (_, _, _, grad, _, _) in enumerate(plain.kinds)):
             return []
         positions = {base.initial: position for position, base in enumerate(self.program.wanted)}
@@ -170,7 +170,7 @@ class FastCall:
         return self.runner.run(flat)
 
     def _in_turn(self, arrays: list[Array], plain: Any) -> tuple[Any, list[Any]] | None:
-        """Return the value and the gradients from a run of the program and one of its gradient."""
+        """Return the value and the gradients from a run of the program followed by a run of its gradient."""
         program = self.program
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
@@ -184,7 +184,7 @@ class FastCall:
         return value, program.gradients(run, seeds)
 
     def _arrays(self, args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
-        """Return the arrays of arguments; None if one does not match, or if two may share memory."""
+        """Return the arrays of the arguments, or None if one does not match or two may share memory."""
         arrays: list[Array] = []
         alone = True
         for arg, (of, shape, dtype, grad, strides, kind) in zip(args, kinds):
@@ -214,7 +214,7 @@ class FastCall:
 
 
 def _plain_arrays(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
-    """Return the arrays of arguments that have no history; None if one does not match."""
+    """Return the arrays of arguments without history, or None if one does not match."""
     arrays: list[Array] = []
     for arg, (of, shape, dtype, grad, strides, held) in zip(args, kinds):
         kind = type(arg)
@@ -257,7 +257,7 @@ class EagerCall:
 
 
 def eager_call(call: Call) -> EagerCall | None:
-    """Return the signature of calls like this one; None if they have no fast path.
+    """Return the signature of calls like the given one, or None if they have no fast path.
 
     Arguments:
         call: the call.
@@ -267,10 +267,10 @@ def eager_call(call: Call) -> EagerCall | None:
 
 
 def fast_call(trace: GuardedTrace, program: CompiledProgram, call: Call) -> FastCall | None:
-    """Return the fast path of calls like this one; None if they have none.
+    """Return the fast path for calls like the given one, or None if there is none.
 
     Arguments:
-        trace, program: the trace, and its verified program.
+        trace, program: the trace and its verified program.
         call: the call.
     """
     signature = call_signature(call.args, call.keywords, call.leaves, call.static)

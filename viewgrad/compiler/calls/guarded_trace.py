@@ -1,4 +1,4 @@
-"""A trace of a function with the guard under which it is valid."""
+"""A trace of a function, together with the guard under which it is valid."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..runtime import ERRORED
 
 @attrs.define(eq=False)
 class GuardedTrace:
-    """A trace, and the guard of the captured state that it depends on.
+    """A trace and the guard on the captured state that it depends on.
 
     Arguments:
         graph: the trace.
         guard: the captured state.
-        closures: the guard's numbers of the captured tensors that are inputs.
-        layouts: the layouts of these in memory.
+        closures: the numbers, in the guard, of the captured tensors that are inputs.
+        layouts: the memory layouts of these tensors.
     """
 
     graph: Graph
@@ -41,7 +41,9 @@ class GuardedTrace:
         return self.graph.signature  # type: ignore[return-value]
 
     def inputs(self, leaves: Sequence[Any]) -> list[Tensor] | str:
-        """Return the inputs of the graph, from the leaves of the arguments; or why it does not fit them."""
+        """Return the inputs of the graph from the leaves of the arguments, or the reason why the graph is not valid for
+        them.
+        """
         tensors: list[Tensor] = []
         closures = iter(self.guard.tensors_at(self.closures))
         layouts = iter(self.layouts)
@@ -97,10 +99,10 @@ class GuardedTrace:
         return f"a value that control flow depends on has changed at {where}"
 
     def pickled_graph(self) -> bytes | None:
-        """Return a pickle of the graph, made once; None if something in it cannot be pickled."""
+        """Return a pickle of the graph, created once, or None if it cannot be pickled."""
         if self._pickled is None:
             try:
                 self._pickled = pickle.dumps(self.graph)
-            except Exception:  # any error that the object raises
+            except Exception:  # any error raised by the object
                 return None
         return self._pickled

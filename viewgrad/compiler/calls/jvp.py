@@ -1,6 +1,6 @@
 """Jacobian-vector products of compiled functions: the function in forward mode, traced and compiled like any other.
 
-Its gradient contains second derivatives of the function, so Hessian-vector products are compiled, too.
+The gradient of the jvp contains second derivatives of the function, so Hessian-vector products are compiled too.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .arguments import Arguments, leaves_of, owners
 
 
 def jvp_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of `(args, keywords, numbers, tangents, has_aux)` that returns what `func.jvp` returns.
+    """Return the function of `(args, keywords, numbers, tangents, has_aux)` with the results of `func.jvp`.
 
     Arguments:
-        function: the function that is differentiated, along tangents of the arguments with some numbers.
+        function: the function to differentiate, along tangents of some of the arguments.
     """
 
     def along(

@@ -1,7 +1,7 @@
-"""Python's `min` and `max` in a trace: compiled to selects, where they would have branched on values.
+"""Python's `min` and `max` in a trace, compiled to selects instead of branches on values.
 
-Python compares, and takes one of the values; for other arguments it may take another, and the trace would not hold.
-`np.where` of the same comparison gives the same value and gradient for all arguments.
+Python compares the values and returns one of them; for other arguments it may return another one, and the trace would
+not be valid. `np.where` with the same comparison has the same value and gradient for all arguments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _by_value(original: Callable[..., Any], is_before: Callable[[Any, Any], Any]
 
 
 def _are_numbers(items: Any) -> bool:
-    """Return whether these are real numbers, and one of them at least a tensor of floats."""
+    """Return whether all values are real numbers, at least one of them a float tensor."""
     has_floats = False
     for item in items:
         if isinstance(item, Tensor):

@@ -21,15 +21,15 @@ from ..runtime import CompiledProgram, Run
 
 
 class CompiledBackward(Node):
-    """The step of a call of a compiled program.
+    """The node of a call of a compiled program.
 
     Attributes:
         edges: one for each input.
         outputs: the number of outputs.
         program: the program.
         graph: its trace.
-        run: the values of the call that its gradient needs; None once released.
-        saved: the inputs, as they were.
+        run: the values of the call that the gradient needs; None once released.
+        saved: the saved inputs.
     """
 
     __slots__ = ("edges", "graph", "outputs", "program", "run", "saved")
@@ -53,7 +53,7 @@ class CompiledBackward(Node):
         found = self._by_program(self.run, seeds, arrays)
         numbers = [base.initial for base in self.program.wanted]
         if holds_nan(found):  # zeros may have met infinite factors
-            with np.errstate(all="ignore"):  # the program itself ignores errors, too
+            with np.errstate(all="ignore"):  # the program itself ignores floating-point errors too
                 found = self._by_replay(seeds, arrays, numbers)
         gradients: list[Any] = [None] * len(edges)
         for number, array in zip(numbers, found, strict=True):
@@ -62,7 +62,7 @@ class CompiledBackward(Node):
         return tuple(gradients)
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients by replaying the trace, which can be differentiated again."""
+        """Return the gradients by replaying the trace, so that they can be differentiated again."""
         if self.run is None:
             raise freed_error("compiled call")
         tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
@@ -73,10 +73,10 @@ class CompiledBackward(Node):
             return tuple(pull_back(outputs, cotangents, wanted, create_graph=True))
 
     def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
-        """Return the gradients by a replay of the trace, in which outputs without a gradient contribute nothing.
+        """Return the gradients by replaying the trace, in which outputs without a gradient contribute nothing.
 
-        The program would use zeros for them, which give NaN if a factor is infinite. So do zeros set by a mask; the
-        replay skips them.
+        The program would use zeros for them, which yield NaN if a factor is infinite. The same applies to zeros set by
+        a mask; the replay skips both.
         """
         tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
         with enable_grad():
@@ -98,12 +98,12 @@ class CompiledBackward(Node):
         return [] if self.run is None else [("inputs", self.saved), *self.run.buffers.items()]
 
     def release(self) -> None:
-        """Free what the gradient needs."""
+        """Free the values saved for the gradient."""
         self.run = self.saved = None
 
 
 def replayed(graph: Graph, inputs: Sequence[Tensor]) -> tuple[Any, ...]:
-    """Run a trace by the operators of the library, without guards and warnings: the program has checked them."""
+    """Run a trace with the library's operators, without guards and warnings, which the program has already handled."""
     with np.errstate(all="ignore"):
         return run_on_tensors(graph, inputs, checks_guards=False, ends_histories=True)
 
@@ -112,14 +112,14 @@ def called(
     program: CompiledProgram, graph: Graph, arrays: Sequence[Any], run: Run, tensors: Sequence[Tensor],
     node: CompiledBackward | None = None,
 ) -> list[Tensor]:
-    """Return the results of a program as tensors, with one node as their history.
+    """Return the results of a program as tensors, with a single node as their history.
 
     Arguments:
-        program, graph: the program, and its trace.
+        program, graph: the program and its trace.
         arrays: its results.
         run: the saved values of its gradient.
         tensors: its inputs.
-        node: the node, if it is of another class.
+        node: the node, if its class differs from the default.
     """
     outputs = [from_array(array) for array in arrays]
     if not program.wanted:

@@ -1,7 +1,7 @@
 """Pickling of compiled functions with their traces, so that they need not be traced again.
 
-A trace depends on the state that the function captured. Another process uses it only if it can tell that the function
-and all of its captured state are the same. The program is rebuilt there, and verified in its first call as usual.
+A trace depends on the state that the function captured. Another process uses it only if it can verify that the function
+and all of its captured state are the same. The program is rebuilt there and verified in its first call as usual.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class PickledTrace:
 
     Arguments:
         key: the key of its specialization.
-        graph: the trace, pickled.
-        fingerprint: the fingerprint of the function, and of its captured state.
+        graph: the pickled trace.
+        fingerprint: the fingerprint of the function and its captured state.
     """
 
     key: Any
@@ -46,7 +46,7 @@ class PickledTrace:
 def packed(
     function: Callable[..., Any], key: Any, trace: GuardedTrace, arguments: Sequence[Any]
 ) -> PickledTrace | None:
-    """Return a trace for a pickle; None if another process could not check whether it applies.
+    """Return a trace for a pickle, or None if another process could not check whether it applies.
 
     Arguments:
         function: the function.
@@ -63,7 +63,7 @@ def packed(
 
 
 def unpacked(pickled: PickledTrace, function: Callable[..., Any]) -> GuardedTrace | None:
-    """Return the trace of a pickle; None if the function or its captured state differs here."""
+    """Return the trace in a pickle, or None if the function or its captured state differs here."""
     guard = ClosureGuard(function)
     if guard.too_many or _fingerprint(function, guard) != pickled.fingerprint:
         return None
@@ -73,7 +73,7 @@ def unpacked(pickled: PickledTrace, function: Callable[..., Any]) -> GuardedTrac
 
 
 def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any, ...] | None:
-    """Return a function and its captured state in a form comparable across processes; None if there is no such form."""
+    """Return a function and its captured state in a form comparable across processes, or None if there is none."""
     function = user_function(function)
     if not isinstance(function, types.FunctionType):
         return None
@@ -89,9 +89,9 @@ def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any
 
 
 def _fingerprint_of(value: Any) -> Any:
-    """Return the fingerprint of a value; None if it has none."""
+    """Return the fingerprint of a value, or None if it has none."""
     kind = type(value).__qualname__
-    if is_public(value):  # its code is written when it is first called
+    if is_public(value):  # its code is generated on its first call
         return "public", value.__name__
     if isinstance(value, SIMPLE):
         return kind, repr(value)

@@ -1,6 +1,6 @@
-"""Value and gradient in a single run, as optimisers need them.
+"""Value and gradient in a single run, as needed by optimizers.
 
-The buffers of such a run are visible nowhere else, so they are allocated once and reused.
+The buffers of such a run are not visible elsewhere, so they are allocated once and reused.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ ONE: Final = np.ones(1)
 
 
 class ValueAndGradRunner:
-    """A program with a scalar result, run with its gradient.
+    """Runs a program with a scalar result together with its gradient.
 
     Arguments:
-        program: the program, whose buffers are parts of arrays.
-        sizes: the sizes of its arenas, those that are cleared before a run first.
-        zeros: the number of arenas that are cleared.
-        fixed: arrays that no run writes to: tables, and gradients of the results.
-        forward, backward: select the arguments of the kernels from all arrays.
-        position: the array that the result is in, and its index there.
-        new_buffers: for each gradient, its shape and whether each element is written.
+        program: the program, whose buffers are in arenas.
+        sizes: the sizes of its arenas; those that are cleared before a run come first.
+        zeros: the number of arenas to clear.
+        fixed: arrays that no run writes to: tables, and the gradients of the results.
+        forward, backward: functions that select the arguments of the kernels from all arrays.
+        position: the array that contains the result, and its index there.
+        new_buffers: for each gradient, its shape and whether all of its elements are written.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class ValueAndGradRunner:
 
     @classmethod
     def of(cls, program: CompiledProgram, output: int) -> ValueAndGradRunner | None:
-        """Return the runner of a program; None if its result is not a scalar, or if it has buffers of its own.
+        """Return the runner of a program, or None if its result is not a scalar or it has buffers outside of arenas.
 
         Arguments:
             program: the program.
-            output: the number of the result that is differentiated.
+            output: the number of the result to differentiate.
         """
         layout = program.layout()
         if layout is None or layout.results[output][1] != () or sum(arena.size for arena in layout.arenas) > LARGEST:
@@ -78,7 +78,7 @@ class ValueAndGradRunner:
         )
 
     def run(self, inputs: list[Array]) -> tuple[Any, list[Array]] | None:
-        """Return the value and the gradients; None if a guard fails.
+        """Return the value and the gradients, or None if a guard fails.
 
         Arguments:
             inputs: writeable arrays in C order, which are not written to.

@@ -29,8 +29,8 @@ class Verdict:
 
     Arguments:
         result: the function's result.
-        fallback_reason: why the program is not used; None if it agrees.
-        error: the error to raise, if there is one.
+        fallback_reason: why the program is not used, or None if it agrees.
+        error: the error to raise, if any.
     """
 
     result: Any
@@ -42,11 +42,11 @@ def verify(
     function: Callable[..., Any], trace: GuardedTrace, program: CompiledProgram, tensors: list[Tensor],
     outputs: list[Array], run: Run, args: Any, keywords: Any,
 ) -> Verdict:
-    """Run a function, and compare its results and gradients with those of its program.
+    """Run a function and compare its results and gradients with those of its program.
 
     Arguments:
         function: the function.
-        trace, program: its trace and its program.
+        trace, program: the trace and the program of the function.
         tensors: the inputs of the program.
         outputs, run: its outputs, and the saved values of its gradient.
         args, keywords: the arguments.
@@ -90,10 +90,10 @@ def verify(
 
 
 def _gradient_pair(tensor: Tensor, gradient: Tensor | None, mine: Array | None) -> tuple[Array, Array]:
-    """Return the gradient of the function and that of the program as arrays; None is zero."""
+    """Return the gradient of the function and that of the program as arrays; None means zero."""
     wanted = np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient._array
     given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-    if holds_nan([given]):  # then calls are differentiated by the operators of the library
+    if holds_nan([given]):  # in this case calls are differentiated by the library's operators
         given = np.where(np.isnan(given), wanted, given)
     return wanted, given
 
@@ -106,7 +106,7 @@ def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
 def _compared(
     result: Any, graph: Graph, name: str, expected: Any, found: Any, scale: float, what: str
 ) -> Verdict | None:
-    """Return the verdict if arrays differ: in double precision that is an error; in single it may be rounding."""
+    """Return the verdict if arrays differ: an error in double precision; in single precision it may be rounding."""
     close = closeness(expected, found, scale)
     if np.all(close):
         return None

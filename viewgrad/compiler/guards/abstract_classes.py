@@ -1,4 +1,4 @@
-"""The classes that are registered with abstract classes, which `isinstance` depends on."""
+"""The classes registered with abstract base classes, which `isinstance` depends on."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ except ImportError:  # the implementation in Python
         return (kind._abc_registry.data,)
 
 
-# Numbers of classes, which are not used again as addresses are.
+# Numbers of classes, which are not reused, unlike addresses.
 _numbers: Final = weakref.WeakKeyDictionary[type, int]()
 _next_number: Final = itertools.count()
 
 
 class AbstractClasses:
-    """Abstract classes, and the classes registered with them.
+    """Abstract classes and the classes registered with them.
 
     Attributes:
         kinds: the classes.
-        token: the token of the state in which the registrations were read.
+        token: the cache token at which the registrations were read.
         numbers: the numbers of the registered classes, as text.
     """
 
@@ -38,7 +38,7 @@ class AbstractClasses:
 
 
 def registered(classes: AbstractClasses) -> str:
-    """Return the classes that are registered with abstract classes, or with those derived from them."""
+    """Return the classes registered with abstract classes, or with their subclasses."""
     token = abc.get_cache_token()
     if classes.token != token:
         found: set[type] = set()

@@ -1,4 +1,4 @@
-"""Call signatures, so repeated calls skip flattening, and the keys of specializations."""
+"""Call signatures, which allow repeated calls to skip flattening, and the keys of specializations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SIMPLE: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 class CallSignature:
-    """The signature of a call: the types, shapes, dtypes and strides of its arguments, and the values of the others.
+    """The signature of a call: the types, shapes, dtypes and strides of its arguments, and the values of constants.
 
     Arguments:
-        extractors: for each argument a function that appends its leaves, and returns whether it matches.
-        names: the keywords of the last of them.
+        extractors: for each argument, a function that appends its leaves and returns whether the argument matches.
+        names: the keywords of the last arguments.
     """
 
     def __init__(self, extractors: Sequence[Taker], names: tuple[str, ...]) -> None:
@@ -31,7 +31,7 @@ class CallSignature:
         self.count = len(extractors) - len(names)
 
     def leaves(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any] | None:
-        """Return the leaves of the arguments, in the order of `flatten`; None if the signature does not match.
+        """Return the leaves of the arguments in the order of `flatten`, or None if the signature does not match.
 
         Shared memory is not checked.
         """
@@ -48,12 +48,12 @@ class CallSignature:
 def call_signature(
     args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any], static: frozenset[int]
 ) -> CallSignature | None:
-    """Return the signature of a call; None if comparing it would take as long as flattening.
+    """Return the signature of a call, or None if comparing it would take as long as flattening.
 
     Arguments:
         args, keywords: the arguments.
-        leaves: their leaves as inputs of a program. A tensor in place of a float matches any float.
-        static: the numbers of the leaves that are part of the program.
+        leaves: the leaves of the arguments as inputs of a program. A tensor in place of a float matches any float.
+        static: the numbers of the leaves that are constants of the program.
     """
     numbers = [0]
     extractors = [_tree(each, leaves, static, numbers) for each in (*args, *keywords.values())]
@@ -67,7 +67,7 @@ def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, s
     Arguments:
         structure, leaves: the flattened arguments.
         mode: the mode of the call.
-        static: the numbers of the leaves that are part of the program.
+        static: the numbers of the leaves that are constants of the program.
     """
     kinds: list[Any] = []
     for number, leaf in enumerate(leaves):
@@ -85,7 +85,7 @@ def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, s
 
 
 def share_memory(leaves: Sequence[Any]) -> bool:
-    """Return whether any two of these arrays and tensors may share memory."""
+    """Return whether any two of the given arrays and tensors may share memory."""
     found = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     arrays = [array for array in found if isinstance(array, np.ndarray) and array.size]
     for i, array in enumerate(arrays):
@@ -99,7 +99,7 @@ def share_memory(leaves: Sequence[Any]) -> bool:
 
 
 def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
-    """Return the layout of an array as far as views depend on it; None for C order."""
+    """Return the aspects of an array's layout that views depend on, or None for C order."""
     return None if array.flags.c_contiguous else layout_of(array)
 
 

@@ -1,12 +1,11 @@
-"""Captured values, and how each is looked up again."""
+"""Captured values, and how each of them is looked up again."""
 
 from __future__ import annotations
 
 import operator
 from typing import Any, NamedTuple
 
-# The ways in which a value is looked up later: in a dict, a cell or a sequence, as an attribute, never,
-# or by a call.
+# The ways in which a value is looked up: in a dict, a cell or a sequence, as an attribute, never, or by a call.
 ITEM, CELL, INDEX, ATTRIBUTE, FIXED, CALLED = range(6)
 
 
@@ -14,7 +13,7 @@ class Captured(NamedTuple):
     """A value that a function captures.
 
     Arguments:
-        path: how it is reached, for comparison.
+        path: the path by which it is reached, for comparison.
         value: the value.
         how, owner, key: how it is looked up again.
     """
@@ -42,11 +41,11 @@ class Captured(NamedTuple):
 
 
 class Attributes:
-    """The attributes of a module, class or function that the code mentions.
+    """The attributes of a module, class or function that the code uses.
 
     Arguments:
         content: the attributes.
-        count: how many there were. If there are more or fewer now, the names are looked up again.
+        count: their number. If it changes, the names are looked up again.
     """
 
     __slots__ = ("content", "count")
@@ -57,7 +56,7 @@ class Attributes:
 
 
 class Content:
-    """The variables of a module, any of which the code may mean.
+    """The variables of a module, any of which the code may refer to.
 
     Arguments:
         variables: the variables.
@@ -70,7 +69,7 @@ class Content:
         self.values = list(variables.values())
 
     def is_same(self, other: Content) -> bool:
-        """Return whether another has the same names with the same objects."""
+        """Return whether another mapping has the same names with the same objects."""
         return self.names == other.names and all(map(operator.is_, self.values, other.values))
 
 

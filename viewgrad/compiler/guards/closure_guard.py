@@ -1,4 +1,4 @@
-"""Guards on captured state: variables of enclosing functions and of modules, classes, defaults.
+"""Guards on captured state: variables of enclosing functions and modules, classes, and defaults.
 
 A trace depends on this state, so all of it is compared before the trace is used again. Numbers, strings and arrays are
 compared by value, functions by identity and by their own captured state. Tensors are looked up again.
@@ -28,7 +28,7 @@ COPIED: Final = (set, deque, bytearray, array.array, np.void)  # compared with a
 COUNTED: Final = (list,)  # compared by length
 KEYED: Final = (dict, types.MappingProxyType)  # compared by keys
 INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # the types of inputs of programs
-FREE: Final = object()  # placeholder for inputs, which are not compared
+FREE: Final = object()  # the placeholder for inputs, which are not compared
 
 
 class ClosureGuard:
@@ -36,9 +36,9 @@ class ClosureGuard:
 
     Arguments:
         function: the function.
-        arguments: its arguments that are neither tensors nor arrays nor numbers: functions, objects.
-        inputs: the places of arrays and floats that are not compared, since they are looked up at each call: the
-            address of the holder of one, and the key, the attribute or None (of a cell).
+        arguments: its arguments that are neither tensors, arrays nor numbers: functions and objects.
+        inputs: the locations of arrays and floats that are not compared, since they are looked up at each call: the
+            address of the object that contains the value, and the key, the attribute name, or None for a cell.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class ClosureGuard:
         self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
         self.attributes = [(each.owner, each.key, each.value) for each in seen if each.how == ATTRIBUTE]
         self.others = [each for each in seen if each.how not in (ITEM, CELL, ATTRIBUTE, FIXED)]
-        self.checks_passed = 0  # how often nothing has changed since
+        self.checks_passed = 0  # the number of consecutive checks without a change
         self.quick: Callable[[Sequence[Any]], bool] | None = None  # of items, cells and attributes
 
     @property
     def too_many(self) -> bool:
-        """Return whether there is more captured state than is inspected."""
+        """Return whether there is more captured state than can be inspected."""
         return len(self.captured) >= MAX_VALUES
 
     @property
     def why_incomplete(self) -> str | None:
-        """The reason why some change of captured state would go unnoticed; None if none would."""
+        """The reason why some change of captured state would go unnoticed, or None."""
         if any(hasattr(type(each.value), "__next__") for each in self.captured):
             return "it captures an iterator, whose values differ from call to call"
         hidden = next((str(each.value) for each in self.captured if type(each.value) is Unguarded), None)
@@ -126,7 +126,7 @@ class ClosureGuard:
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
     def _quick_check(self) -> Callable[[Sequence[Any]], bool] | None:
-        """Return one expression for the comparisons by identity; None if there are too many."""
+        """Return one expression for the comparisons by identity, or None if there are too many."""
         checks = []
         for each in self.looked_up:
             way = "item" if type(each.owner) is dict and each.value is not None else "get"
@@ -138,7 +138,7 @@ class ClosureGuard:
         return identity_check(checks) if len(checks) <= MOST_CHECKED else None
 
     def _equal(self) -> bool:
-        """Return whether all captured state is unchanged, by walking it again."""
+        """Return whether all captured state is unchanged, by traversing it again."""
         now: list[Captured] = []
         for found in captured_values(self.function, self.arguments):
             number = len(now)
@@ -153,14 +153,14 @@ class ClosureGuard:
         return True
 
     def path_of(self, tensor: Tensor) -> int | None:
-        """Return the number by which `tensors_at` finds a tensor; None if it is not captured."""
+        """Return the number by which `tensors_at` finds a tensor, or None if it is not captured."""
         for number, each in enumerate(self.captured):
             if each.value is tensor:
                 return number
         return None
 
     def tensors_at(self, numbers: Sequence[int]) -> list[Any]:
-        """Return the current values with these numbers."""
+        """Return the current values with the given numbers."""
         return [self.captured[number].now() for number in numbers]
 
     @property
@@ -172,7 +172,7 @@ class ClosureGuard:
 
 
 def random_state(generators: list[Any]) -> Any:
-    """Return the state of the global random generators of NumPy and Python, and of others."""
+    """Return the state of the global random generators of NumPy and Python, and of given ones."""
     found = np.random.get_state(legacy=False)  # noqa: NPY002 -- a generator that the user may have drawn from
     assert isinstance(found, dict)
     return _state(found), random.getstate(), [_state_of(generator) for generator in generators]
@@ -192,7 +192,7 @@ def _state(found: Any) -> Any:
 
 
 def _snapshot(value: Any) -> Any:
-    """Return the part of a value that later comparisons need."""
+    """Return the part of a value that is needed for later comparisons."""
     if isinstance(value, np.ndarray):
         return value, value.copy(), value.flags.writeable
     if isinstance(value, KEYED):
@@ -205,7 +205,7 @@ def _snapshot(value: Any) -> Any:
 
 
 def _paths_at(seen: Sequence[Captured], places: Collection[tuple[int, Any]]) -> frozenset[str]:
-    """Return the paths of values that are captured only at the given places."""
+    """Return the paths of values that are captured only at the given locations."""
     found: set[str] = set()
     others: set[str] = set()
     for each in seen:

@@ -1,8 +1,8 @@
-"""The walk over captured state: from a function's code to variables, modules, classes and objects, and on from there.
+"""The traversal of captured state: from a function's code to variables, modules, classes and objects, recursively.
 
-Modules, classes and functions of libraries are inspected only as far as the code names their attributes; everything
-else is inspected completely. Library code (see `libraries`) is not followed. Objects that cannot be inspected are a
-reason not to compile.
+Modules, classes and functions of libraries are inspected only as far as the code uses their attributes; everything else
+is inspected completely. Library code (see `libraries`) is not followed. Objects that cannot be inspected prevent
+compilation.
 """
 
 from __future__ import annotations
@@ -58,36 +58,36 @@ from .settings import (
 )
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
-MAX_VALUES: Final = 20_000  # values that are inspected
-MEMBERS: Final = "_member_map_"  # the attribute of an enumeration that its members are looked up in
+MAX_VALUES: Final = 20_000  # the maximum number of inspected values
+MEMBERS: Final = "_member_map_"  # the attribute of an enumeration in which its members are looked up
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # not inspected
-BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of classes in C
+BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of C types
 VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 ORDERED: Final = OrderedDict[Any, Any]()
 ODD_VIEWS: Final[tuple[type, ...]] = (type(ORDERED.keys()), type(ORDERED.values()), type(ORDERED.items()))
 DISPATCHERS: Final = (type(np.mean),)  # NumPy's functions
-# Types in C whose bound methods read only state that is inspected.
+# C types whose bound methods read only state that is inspected.
 INSPECTED: Final = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, deque, range, slice, memoryview,
     array.array, np.ndarray, np.generic, types.MappingProxyType, type, np.random.Generator, np.random.RandomState,
     random.Random, np.ufunc, re.Pattern, decimal.Decimal, datetime.date, datetime.timedelta, struct.Struct, Tensor,
 )  # fmt: skip
 ABOUT_FUNCTIONS: Final = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__", "__module__"})
-ABOUT_CLASSES: Final = frozenset({"__name__", "__qualname__"})  # which are not among the attributes of a class
-OF_IMPORTS: Final = frozenset({"__builtins__", "__loader__", "__spec__"})  # variables of modules that hold no state
-# Names by which the attributes of functions are looked up without being named.
+ABOUT_CLASSES: Final = frozenset({"__name__", "__qualname__"})  # not among the attributes of a class
+OF_IMPORTS: Final = frozenset({"__builtins__", "__loader__", "__spec__"})  # variables of modules that contain no state
+# Names by which attributes of functions are looked up implicitly.
 OF_ATTRIBUTES: Final = frozenset({"getattr", "hasattr", "vars", "dir", "__dict__", "signature", "get_type_hints"})
-# Functions of the standard library that read variables of the environment.
+# Functions of the standard library that read environment variables.
 ENVIRONMENTAL: Final = frozenset({"expanduser", "expandvars", "home", "getproxies", "getproxies_environment"})
-# Functions of the standard library, and the attribute of its argument that each reads.
+# Functions of the standard library, each with the attribute of its argument that it reads.
 READ_BY: Final = {"get_type_hints": "__annotations__", "get_annotations": "__annotations__"} | dict.fromkeys(
     ("fields", "asdict", "astuple"), "__dataclass_fields__"
 )
 LOCAL_TIME: Final = frozenset({"timestamp", "fromtimestamp", "astimezone", "mktime"})
 COMMAND_LINE: Final = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
-WITH_PROPERTIES: Final = (threading.Thread, logging.Handler)  # closed objects whose properties have a state
-SYNCHRONIZING: Final = (threading.Semaphore, threading.Condition, threading.Barrier)  # inspected, although closed
-KEPT_INSIDE: Final = (type(functools.cmp_to_key(lambda a, b: 0)), np.ufunc)  # objects in C that keep a Python function
+WITH_PROPERTIES: Final = (threading.Thread, logging.Handler)  # closed objects whose properties have state
+SYNCHRONIZING: Final = (threading.Semaphore, threading.Condition, threading.Barrier)  # inspected although closed
+KEPT_INSIDE: Final = (type(functools.cmp_to_key(lambda a, b: 0)), np.ufunc)  # C objects that refer to a Python function
 STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # ways to read the state of a generator
 PRINTING: Final = frozenset({"str", "repr", "format", "array2string", "array_repr", "array_str", "FORMAT"})
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
@@ -96,7 +96,7 @@ EXACT: Final = (
     bool, int, float, complex, str, bytes, type(None), range, slice, list, tuple, dict, deque, set, frozenset,
     bytearray, memoryview, np.ndarray, types.MappingProxyType,
 )  # fmt: skip  # which have no attributes of their own
-# Objects without attributes from these packages are compared by value, or hold nothing that matters.
+# Objects without attributes from these packages are compared by value, or contain nothing relevant.
 PLAIN: Final = frozenset({
     "builtins", "numpy", "viewgrad", "scipy", "numba", "llvmlite", "functools", "_functools", "operator", "_operator",
     "re", "types", "collections", "_collections", "_collections_abc", "datetime", "decimal", "fractions", "itertools",
@@ -117,7 +117,7 @@ def captured_values(function: Callable[..., Any], arguments: Sequence[Any]) -> I
 
     Arguments:
         function: the function.
-        arguments: its arguments that are neither tensors nor arrays nor numbers.
+        arguments: its arguments that are neither tensors, arrays nor numbers.
     """
     walk = Walk()
     walk.add(Captured("Tensor", Tensor), Captured("", user_function(function)))
@@ -134,20 +134,20 @@ def user_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Walk:
-    """A walk over captured state.
+    """A traversal of captured state.
 
     Attributes:
-        waiting: values that were found and not yet inspected.
-        opened: inspected values by address; kept alive so that addresses are not reused.
+        waiting: values that were found but not yet inspected.
+        opened: the inspected values by address, kept alive so that addresses are not reused.
         names: the names in the code found so far.
-        holders: modules, classes and functions: the path of each, where its attributes are, how many of the names were
-            looked up there, whether it is one of a library, and whether all of its attributes were added.
+        holders: modules, classes and functions, each with its path, the location of its attributes, the number of names
+            looked up there, whether it belongs to a library, and whether all of its attributes were added.
         attributes: attributes of variables that the code found so far uses.
         abstract: the abstract classes found so far.
         loggers, tensors, functions: the loggers, the tensors and the user's functions found so far.
         reflects: whether code found so far may look up attributes by computed names.
-        is_asked: whether the state of the process has been added that is looked up by the names used.
-        is_direct: the modules that are variables, whose attributes are known from the code.
+        is_asked: whether the process state looked up by the names used has been added.
+        is_direct: the modules referred to by variables whose attributes are known from the code.
     """
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class Walk:
         self.waiting.extend(found)
 
     def values(self) -> Iterator[Captured]:
-        """Yield the captured values one after the other."""
+        """Yield the captured values one after another."""
         for _ in range(MAX_VALUES):
             if not self.waiting:
                 self._look_up_names()
@@ -185,7 +185,9 @@ class Walk:
             self._open(seen.path, seen.value)
 
     def _add_implied(self) -> None:
-        """Queue the state that library functions read, and what is asked of objects, judged by the names used."""
+        """Queue the state that library functions read, and the queried state of objects, as determined by the names
+        used.
+        """
         for name in READ_BY.keys() & self.names.keys():
             self.names[READ_BY[name]] = None
         self._look_up_names()
@@ -222,7 +224,7 @@ class Walk:
                 self.add(Captured(f"{each.path}.shape", form_of(each.value), CALLED, form_of, each.value))
 
     def _queried(self) -> Iterator[Captured]:
-        """Yield attributes that may differ from run to run, judged by the names used."""
+        """Yield attributes that may differ between runs, as determined by the names used."""
         names = self.names.keys()
         for name in sorted(ASKING & names):
             yield Captured(f"?{name}", Unguarded(f"it reads {name} of a tensor, which may differ in compiled calls"))
@@ -273,7 +275,7 @@ class Walk:
                     self._check_purity(path, value)
 
     def _add_whole(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
-        """Queue what code may look up in a module, a class or a function by computed names."""
+        """Queue everything that code may look up in a module, a class or a function by computed names."""
         is_module = isinstance(owner, types.ModuleType)
         if not is_library:
             self._add_all(path, content, is_module)
@@ -281,7 +283,7 @@ class Walk:
             self.add(Captured(f"{path}.__dict__", Content(content), CALLED, Content, content))
 
     def _add_all(self, path: str, content: dict[str, Any], is_module: bool) -> None:
-        """Queue all attributes of a class or a function; of a module those that it defines, and its objects as such."""
+        """Queue all attributes of a class or function, or the attributes that a module defines."""
         if is_module:
             self.add(Captured(f"{path}.__dict__", Content(content), CALLED, Content, content))
         for name, value in content.items():
@@ -297,7 +299,7 @@ class Walk:
             self.add(Captured(path + "?", Unguarded(f"it captures {reason}")))
 
     def _hold(self, path: str, owner: Any, content: Any, is_library: bool) -> None:
-        """Look names up among the attributes of a module, a class or a function."""
+        """Look up names among the attributes of a module, a class or a function."""
         path = f"{LIBRARY}{path}" if is_library and not path.startswith(LIBRARY) else path
         self.holders.append([path, owner, content, 0, is_library, False])
         if owner is not sys.modules["viewgrad"]:  # viewgrad creates its names on first use
@@ -355,7 +357,7 @@ class Walk:
             self.add(Captured(path + ".__class__", type(module), ATTRIBUTE, module, "__class__"))
 
     def _bound(self, path: str, method: Any) -> None:
-        """Inspect the object that a method of a C type is bound to."""
+        """Inspect the object to which a method of a C type is bound."""
         owner = method.__self__
         if owner is None or isinstance(owner, types.ModuleType):
             self._check_purity(path, method)
@@ -400,7 +402,7 @@ class Walk:
         self.add(*(Captured(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
 
     def _function(self, path: str, function: Any) -> None:
-        if is_public(function):  # one of NumPy's names, whose code is written when it is first called
+        if is_public(function):  # a NumPy name whose code is generated on its first call
             return
         if isinstance(function, types.MethodType):
             self.names[function.__name__] = None
@@ -439,9 +441,9 @@ class Walk:
         self._variables(path, function, named)
 
     def _variables(self, path: str, function: Any, named: CodeNames) -> None:
-        """Inspect the global variables that a function names, and the modules that it imports."""
+        """Inspect the global variables that a function uses, and the modules that it imports."""
         variables, builtin = function.__globals__, function.__builtins__
-        if named.computes:  # any of them may be meant
+        if named.computes:  # any of them may be used
             self._add_all(path + ".__globals__", variables, True)
         if "__import__" in named.variables:
             self.add(Captured(path + "?", Unguarded("it imports a module by a computed name")))
@@ -457,7 +459,7 @@ class Walk:
             if level:
                 try:
                     name = importlib.util.resolve_name("." * level + name, package_of_globals(variables))
-                except ImportError:  # the import fails, too
+                except ImportError:  # the import fails too
                     continue
             self.add(Captured(f"{path}({name})", sys.modules.get(name), ITEM, sys.modules, name))
 
@@ -517,13 +519,13 @@ class Walk:
                 if type(member) is types.MemberDescriptorType and not is_special:  # None for an empty slot
                     self.add(Captured(f"{path}.{name}", getattr(value, name, None), ATTRIBUTE, value, name))
                 elif type(member) is types.GetSetDescriptorType and _package(each.__module__) == "scipy":
-                    held = getattr(value, name, None)  # an array that an object in Cython shares
+                    held = getattr(value, name, None)  # an array shared by a Cython object
                     if isinstance(held, np.ndarray) and held is getattr(value, name, None):
                         self.add(Captured(f"{path}.{name}", held, ATTRIBUTE, value, name))
         self.add(Captured(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
 
     def _add_inner(self, path: str, value: Any) -> None:
-        """Queue the objects that an object holds elsewhere than in attributes, and note what cannot be inspected."""
+        """Queue the objects that an object refers to outside of attributes, and report what cannot be inspected."""
         if isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self.add(Captured(path + "()", value.__reduce__()[1]))
         elif isinstance(value, types.GenericAlias):
@@ -543,7 +545,8 @@ class Walk:
                 self.add(*(Captured(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
 
     def _is_fully_inspected(self, path: str, value: Any, kind: type) -> bool:
-        """Inspect an object with its own way to show its content; return whether nothing else is left to inspect."""
+        """Inspect an object by its own means of exposing its content; return whether nothing else remains to inspect.
+        """
         if isinstance(value, contextvars.ContextVar):
             self.add(Captured(path + ".get()", value_in_context(value), CALLED, value_in_context, value))
         elif isinstance(value, contextvars.Context):
@@ -581,7 +584,7 @@ class Walk:
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
-    """Return whether an object holds state that is inaccessible from Python."""
+    """Return whether an object has state that is inaccessible from Python."""
     packages = [_package(each.__module__) for each in kind.__mro__]
     if not {"_ctypes", "mmap"}.isdisjoint(packages):
         return True
@@ -595,7 +598,7 @@ def _is_property(kind: type, name: str) -> bool:
 
 
 def _package(module: Any) -> str:
-    """Return the package of a module; "" for Cython functions, whose class has a descriptor in place of the name."""
+    """Return the package of a module, or "" for Cython functions, whose class has a descriptor instead of the name."""
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 

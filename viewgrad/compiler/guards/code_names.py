@@ -1,4 +1,4 @@
-"""The names that code uses: variables, attributes, imports, and strings that could be such names."""
+"""The names that code uses: variables, attributes, imports, and strings that may be such names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
-BARE_EXCEPT: Final = "<except>"  # stands among the names of code for an `except` without a class
+BARE_EXCEPT: Final = "<except>"  # represents an `except` without a class among the names of code
 TEXTS: Final = frozenset({"eval", "exec"})  # functions for which strings may name variables
-# Names by which code gets at attributes that it does not name, and functions that do so if a name is computed.
+# Names through which code accesses attributes without naming them, and functions that do so if a name is computed.
 REFLECTING: Final = frozenset("vars dir __dict__ __getattribute__ attrgetter methodcaller getmembers".split())
 ATTRIBUTE_FUNCTIONS: Final = frozenset({"getattr", "hasattr"})
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look up global names
@@ -21,15 +21,15 @@ INTEGERS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")  # instructions that may load
 
 
 class CodeNames(NamedTuple):
-    """The names that a code object, and those nested in it, use.
+    """The names used by a code object and the code objects nested in it.
 
     Arguments:
-        variables: names that are looked up in the module of the function.
-        names: names of attributes, and strings that could be such names.
+        variables: names looked up in the module of the function.
+        names: names of attributes, and strings that may be such names.
         imports: the level and the module name of each `import`.
         attributes: pairs of a variable and an attribute of it, by name.
-        reflects: whether it may look up attributes by computed names.
-        computes: whether it may look up variables by computed names, or run code that is not a constant.
+        reflects: whether attributes may be looked up by computed names.
+        computes: whether variables may be looked up by computed names, or code that is not constant may be run.
     """
 
     variables: tuple[str, ...]
@@ -41,7 +41,7 @@ class CodeNames(NamedTuple):
 
     @property
     def looks_up(self) -> bool:
-        """Return whether names of variables may be computed, or occur in a string."""
+        """True if names of variables may be computed, or occur in a string."""
         return not LOOKING_UP.isdisjoint(self.names)
 
 
@@ -49,14 +49,14 @@ _names: Final = weakref.WeakKeyDictionary[types.CodeType, CodeNames]()
 
 
 def names_in(code: types.CodeType) -> CodeNames:
-    """Return the names in a code object and in those inside it."""
+    """Return the names in a code object and the code objects inside it."""
     found = _names.get(code)
     if found is None:
         variables: dict[str, None] = {}
         names = dict.fromkeys(code.co_names)
         imports: dict[tuple[int, str], None] = {}
         attributes: set[tuple[str, str]] = set()
-        variable = ""  # the name of the variable that the last instruction has loaded
+        variable = ""  # the name of the variable loaded by the last instruction
         level = 0
         before = ""  # the name of the last instruction
         instructions = list(dis.get_instructions(code))
@@ -100,14 +100,14 @@ def names_in(code: types.CodeType) -> CodeNames:
 
 
 class TextNames(NamedTuple):
-    """The names in a string, and whether it is the beginning of a format with further ones."""
+    """The names in a string, and whether it is the beginning of a format with more names."""
 
     names: Sequence[str]
     reflects: bool = False
 
 
 def _names_in_text(text: str, is_code: bool) -> TextNames:
-    """Return the names of attributes that a string may stand for: dotted names, formats, or code."""
+    """Return the attribute names that a string may represent: dotted names, formats, or code."""
     parts = text.split(".")
     if all(map(str.isidentifier, parts)):
         return TextNames(parts)
@@ -120,7 +120,7 @@ def _names_in_text(text: str, is_code: bool) -> TextNames:
 
 
 def _computes_names(instructions: Sequence[dis.Instruction]) -> bool:
-    """Return whether `getattr` or `hasattr` is called with a name that is not a constant, or is used otherwise."""
+    """Return whether `getattr` or `hasattr` is called with a name that is not constant, or used in another way."""
     for number, each in enumerate(instructions, 1):
         is_call = each.opname in OF_MODULES and each.argval in ATTRIBUTE_FUNCTIONS
         if is_call and not _has_constant_name(instructions[number:]):
@@ -129,7 +129,8 @@ def _computes_names(instructions: Sequence[dis.Instruction]) -> bool:
 
 
 def _computes_variables(instructions: Sequence[dis.Instruction]) -> bool:
-    """Return whether `globals` is used otherwise than `globals()["name"]`, or `eval` and `exec` without a text."""
+    """Return whether `globals` is used in ways other than `globals()["name"]`, or `eval` and `exec` without a literal.
+    """
     steps = [each for each in instructions if each.opname not in ("CACHE", "NOP", "PUSH_NULL", "PRECALL", "RESUME")]
     for number, each in enumerate(steps, 1):
         if each.argval not in LOOKING_UP or each.opname not in OF_MODULES:
@@ -146,9 +147,9 @@ def _computes_variables(instructions: Sequence[dis.Instruction]) -> bool:
 
 
 def _has_constant_name(instructions: Sequence[dis.Instruction]) -> bool:
-    """Return whether the second argument of a call, whose function has just been loaded, is a constant."""
+    """Return whether the second argument of a call, whose function was just loaded, is a constant."""
     depth = 0  # the number of arguments on the stack
-    is_constant = False  # whether the second one is on the stack, and a constant
+    is_constant = False  # whether the second one is on the stack and constant
     for each in instructions:
         if is_constant and each.opname in ("PRECALL", "CALL") and each.arg == depth:
             return True
@@ -163,7 +164,7 @@ def _has_constant_name(instructions: Sequence[dis.Instruction]) -> bool:
 
 
 def package_of_globals(variables: dict[str, Any]) -> str:
-    """Return the package that the relative imports of a module's functions begin at, as `__import__` finds it."""
+    """Return the package relative to which a module's functions import, as determined by `__import__`."""
     package = variables.get("__package__")
     if package is None:
         package = getattr(variables.get("__spec__"), "parent", None)

@@ -1,4 +1,4 @@
-"""Generated checks of captured state, as one expression: each call of a compiled function runs it."""
+"""Generated checks of captured state, combined into one expression that each call of a compiled function evaluates."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final
 
 import attrs
 
-MOST_CHECKED: Final = 200  # checks in one expression
-FEW: Final = 3  # calls that hold before a check is generated, which takes as long as a hundred of them
+MOST_CHECKED: Final = 200  # the maximum number of checks in one expression
+FEW: Final = 3  # the number of successful calls before a check is generated, which takes as long as a hundred of them
 
 
 @attrs.frozen(eq=False)
 class Check:
-    """A location that is reached from an object, and the object that it must hold.
+    """A location that is reached from an object, and the object expected there.
 
     Attributes:
         root: the object; the number of an argument if `is_argument`.
-        steps: how to go on: ("attr", name), ("maybe", name) for an attribute that may be missing, ("cell", None),
+        steps: the access steps: ("attr", name), ("maybe", name) for an attribute that may be missing, ("cell", None),
             ("get", key) or ("item", key).
-        value: the object that it must hold, its length, or a key that it must not have.
+        value: the expected object or length, or a key that must be absent.
         how: "is", "length" or "absent".
     """
 
@@ -41,7 +41,7 @@ def identity_check(checks: Sequence[Check]) -> Callable[[Sequence[Any]], bool]:
 
     def named(value: Any) -> str:
         name = names.setdefault(id(value), f"o{len(names)}")
-        space[name] = value  # which keeps it alive, so that its id is its own
+        space[name] = value  # which keeps the object alive, so that its id is not reused
         return name
 
     tests = []

@@ -1,7 +1,7 @@
-"""Reads of state outside the program, which may change between runs: files, clocks, folders, other processes.
+"""Reads of state outside the program that may change between runs: files, clocks, folders, other processes.
 
-A trace would keep the values that were read. So a function that reads such state is not compiled. Reads by loggers,
-warnings and imports do not count as the program's.
+A trace would contain the values that were read as constants, so a function that reads such state is not compiled. Reads
+by loggers, warnings and imports are not attributed to the program.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _is_of_program(frame: FrameType | None) -> bool:
     return True
 
 
-# Functions: the module of each, and a description of the state that it reads.
+# Functions, each with its module and a description of the state that it reads.
 NAMED: Final = [
     *[(time, name, "reading a clock") for name in CLOCKS.split()],
     *[(os, name, "asking the system for files and folders") for name in FILES.split()],

@@ -1,7 +1,7 @@
-"""Library code: what captured state need not be followed into, decided by the location of files.
+"""Library code, whose captured state need not be followed, as determined by the location of files.
 
-Python's standard library, NumPy, SciPy and viewgrad are trusted to compute from their arguments. Functions of the
-standard library that read the state of the interpreter or of the system are not. The names of modules decide nothing: a
+Python's standard library, NumPy, SciPy and viewgrad are trusted to compute from their arguments only. Functions of the
+standard library that read the state of the interpreter or of the system are exceptions. Module names are irrelevant: a
 user's `profile.py` is a user's module.
 """
 
@@ -26,15 +26,15 @@ SCIPY: Final = str(Path(np.__file__).parents[1] / "scipy")
 STANDARD: Final = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 PACKAGES: Final = tuple(path + os.sep for path in (VIEWGRAD, NUMPY, SCIPY))
 INSTALLED: Final = ("site-packages", "dist-packages")
-# Code without a file of its own.
+# The file names of code without a file of its own.
 GENERATED: Final = ("<frozen ", "<viewgrad ", "<__array_function__")
-IMMUTABLE: Final = 1 << 8  # the flags of classes: attributes cannot be set
-HEAP: Final = 1 << 9  # made by Python code, or by C code that asks for it
+IMMUTABLE: Final = 1 << 8  # the flags of classes whose attributes cannot be set
+HEAP: Final = 1 << 9  # created by Python code, or by C code that requests it
 BUILTIN: Final = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, np.ufunc, type(np.mean),
 )  # fmt: skip
-# Modules of the standard library whose functions depend only on their arguments, or on state that is checked otherwise:
+# Standard library modules whose functions depend only on their arguments, or on state that is checked elsewhere:
 # clocks, files and random numbers are detected when they are read; see `impure_reads`.
 PURE: Final = frozenset(
     "builtins math cmath operator _operator functools _functools itertools collections _collections _collections_abc "
@@ -46,7 +46,7 @@ PURE: Final = frozenset(
     "contextvars _contextvars concurrent queue _queue io _io pathlib posixpath ntpath genericpath os.path fnmatch "
     "glob tempfile shutil subprocess importlib configparser zoneinfo tomllib".split()
 )
-# Functions of these modules that read more.
+# Functions of these modules that read more state.
 READING: Final = {
     "inspect": frozenset({"currentframe", "stack", "getsource", "getsourcelines", "findsource", "getcomments"}),
     "traceback": frozenset({"extract_stack", "format_stack", "print_stack", "walk_stack", "StackSummary"}),
@@ -55,7 +55,7 @@ READING: Final = {
     "_weakref": frozenset({"getweakrefcount", "getweakrefs"}),
     "shutil": frozenset({"which", "disk_usage", "get_terminal_size"}),
 }
-# Functions of other modules that read nothing.
+# Functions of other modules that read no state.
 SAFE: Final = {
     "sys": frozenset({"exit", "intern", "exc_info", "setrecursionlimit", "displayhook"}),
     "os": frozenset(
@@ -144,7 +144,7 @@ def _found_in(module: types.ModuleType, path: str) -> Any:
 
 
 def why_impure(value: Any) -> str | None:
-    """Return a description of the state that a function or class of the standard library reads; None if it reads none.
+    """Return a description of the state that a function or class of the standard library reads, or None.
 
     State that is detected when it is read, such as clocks and files, is not included.
     """

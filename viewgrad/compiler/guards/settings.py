@@ -21,7 +21,7 @@ EMPTY: Final = "<empty>"
 # Exception classes, besides warnings, that are raised only under certain settings.
 CATCHING: Final = (BaseException, Exception, ArithmeticError, FloatingPointError)
 
-try:  # the object that holds NumPy's print options, replaced at each change
+try:  # the variable with NumPy's print options, replaced at each change
     from numpy._core.printoptions import format_options
 
     def print_options(_: Any) -> Any:
@@ -35,7 +35,7 @@ except ImportError:
 
 
 def decimal_context(_: Any) -> str:
-    """Return the settings of the present decimal context, without the flags."""
+    """Return the settings of the current decimal context, without the flags."""
     return decimal_settings(decimal.getcontext())
 
 
@@ -51,12 +51,12 @@ def time_zone(_: Any) -> str:
 
 
 def handlers_of(logger: logging.Logger) -> str:
-    """Return what a logger does with messages, besides their levels."""
+    """Return the behaviour of a logger for messages, apart from the levels."""
     return f"{[id(each) for each in logger.handlers]} {[id(each) for each in logger.filters]} {logger.propagate}"
 
 
 def raising_settings(_: Any) -> str:
-    """Return the settings by which warnings, what NumPy notices about numbers, and deep calls become exceptions."""
+    """Return the settings that turn warnings, floating-point errors and deep recursion into exceptions."""
     filters: list[Any] = list(warnings.filters)
     while filters and filters[-1][0] != "error":  # filters after the last "error" raise no exceptions
         filters.pop()
@@ -64,7 +64,7 @@ def raising_settings(_: Any) -> str:
 
 
 def error_handler(name: str) -> Any:
-    """Return the function that is registered for the errors of `str.encode` by a name; None without one."""
+    """Return the function registered under a name for errors of `str.encode`, or None."""
     try:
         return codecs.lookup_error(name)
     except LookupError:
@@ -72,7 +72,7 @@ def error_handler(name: str) -> Any:
 
 
 def value_in_context(variable: contextvars.ContextVar[Any]) -> Any:
-    """Return the value of a variable of the context, or its default; `EMPTY` without one."""
+    """Return the value of a context variable, or its default; `EMPTY` if there is none."""
     try:
         return variable.get()
     except LookupError:
@@ -80,7 +80,7 @@ def value_in_context(variable: contextvars.ContextVar[Any]) -> Any:
 
 
 def content_of(cell: types.CellType) -> Any:
-    """Return the content of a cell; `EMPTY` for an empty cell."""
+    """Return the content of a cell, or `EMPTY` for an empty cell."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -1,1 +1,1 @@
-"""Lowering of graph nodes to a stream of instructions, where a table row does not suffice."""
+"""Lowering of graph nodes to a stream of instructions, for operators without a table-driven lowering."""

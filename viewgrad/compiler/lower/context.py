@@ -1,7 +1,7 @@
 """The context of the lowering handlers: the locations of values, and the emitted instructions.
 
 A value of the graph is a number, a value of the stream, or the memory of a buffer. Memory allocated at one line is part
-of one buffer. So an allocation in each iteration of a loop has an affine position.
+of one buffer, so that an allocation in each iteration of a loop has an affine position.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ..scalar_rules import RULES
 from ..trace_stream import Moved, Result, Stream, TracedValue
 
 Shape = tuple[int, ...]
-CONVERSIONS: Final = {FLOAT: "as_float", BOOL: "as_bool", INTEGER: "as_integer"}  # by dtype, the conversion
+CONVERSIONS: Final = {FLOAT: "as_float", BOOL: "as_bool", INTEGER: "as_integer"}  # the conversion by dtype
 
 
 class Memory(NamedTuple):
-    """The memory of a value: the number of a buffer, and the first element."""
+    """The memory of a value: the number of a buffer and the first element."""
 
     base: int
     offset: int
 
 
 class Number(NamedTuple):
-    """A number, with the shape to which it is broadcast."""
+    """A number and the shape to which it is broadcast."""
 
     value: Any
     shape: Shape
@@ -46,18 +46,18 @@ class LoweringContext:
     """The context in which lowering handlers read values and emit instructions.
 
     Arguments:
-        graph: the graph that is lowered.
+        graph: the graph to lower.
         stream: the stream that receives instructions.
-        native: whether the program is compiled to machine code, in which loops over single elements are fast.
+        native: whether the program is compiled to machine code, where loops over single elements are fast.
         near_singular: the lines with small matrices that are left to NumPy.
         reserves: by allocation site, the size of its largest part.
-        windows: the windows of nodes whose strides and offsets the graph leaves open.
-        fixed: the integers that are indices and must not change.
+        windows: the windows of nodes whose strides and offsets are not determined by the graph.
+        fixed: the integers used as indices that must not change.
         outlived: the values that are used after they were overwritten.
 
     Attributes:
-        node: the node that is lowered now.
-        growing: the allocation sites with a part that is larger than those before.
+        node: the node being lowered.
+        growing: the allocation sites with a part larger than the previous ones.
         expected: the traced values of indices that must not change.
     """
 
@@ -89,7 +89,7 @@ class LoweringContext:
     # -- types ---------------------------------------------------------------------------------------------------------
 
     def type_of(self, value: Value) -> TensorType:
-        """Return the type of a value. Numbers in single precision are held in double precision, rounded."""
+        """Return the type of a value; single-precision numbers are stored in double precision, rounded."""
         kind = value.type
         if type(kind) is not TensorType:
             raise self.refused(f"a {kind} is not compiled")
@@ -108,13 +108,13 @@ class LoweringContext:
         return np.dtype(self.stream.sites[value.site][1])
 
     def refused(self, what: str) -> NotCompiledError:
-        """Return the error for a node that is not supported."""
+        """Return the error for an unsupported node."""
         return NotCompiledError(what + ("" if self.node is None else f" ({self.graph.where(self.node)})"))
 
     # -- values --------------------------------------------------------------------------------------------------------
 
     def assign(self, output: Value, value: TracedValue | Number) -> None:
-        """Assign an instruction's value to a value of the graph."""
+        """Set a value of the graph to the value of an instruction."""
         self._values[output] = value
 
     def is_number(self, value: Value) -> bool:
@@ -127,12 +127,12 @@ class LoweringContext:
         return found if isinstance(found, Number) else self.named(value)
 
     def named(self, value: Value) -> TracedValue:
-        """Return a value of the stream; detached if the node takes it so, under `no_grad`."""
+        """Return a value of the stream, detached if the node uses it under `no_grad`."""
         plain = self._as_traced(value)
         return self.detached(plain) if self._ends_history(value) else plain
 
     def broadcast(self, value: Value, shape: Shape) -> tuple[TracedValue | float | bool, Shape]:
-        """Return a value as an operand that is broadcast to a shape, and its labels."""
+        """Return a value as an operand broadcast to a shape, and its labels."""
         operand = self.operand(value)
         if isinstance(operand, Number):
             return operand.value, ()
@@ -149,7 +149,7 @@ class LoweringContext:
             return (float(SINGLE.type(number)) if narrows else number), ()
         if narrows and of == to:
             source = self._rounded(source)
-        if to == INTEGER and of == FLOAT and not source.shape:  # for NaN and infinity NumPy raises
+        if to == INTEGER and of == FLOAT and not source.shape:  # NumPy raises for NaN and infinity
             self.check(self.emit("fits", [(source, ())], (), (), BOOL.char), True)
         return self.converted(source, to), broadcast_labels(source.shape, shape)
 
@@ -170,7 +170,7 @@ class LoweringContext:
     # -- memory --------------------------------------------------------------------------------------------------------
 
     def memory(self, value: Value) -> Memory:
-        """Return the memory of a value, which is allocated if it has none."""
+        """Return the memory of a value, allocating it if necessary."""
         found = self._values[value]
         if isinstance(found, Memory):
             if self._latest[found] is not value:
@@ -189,7 +189,7 @@ class LoweringContext:
         return memory
 
     def read_memory(self, value: Value) -> Memory:
-        """Return the memory from which a node takes a value; under `no_grad`, that of a detached copy."""
+        """Return the memory from which a node reads a value; under `no_grad`, that of a detached copy."""
         if not self._ends_history(value):
             return self.memory(value)
         operand = self.named(value)
@@ -198,7 +198,7 @@ class LoweringContext:
         return memory
 
     def write_memory(self, target: Value) -> Memory:
-        """Return the memory of a value that is overwritten: a copy, if the value is used again."""
+        """Return the memory of a value that is overwritten, or of a copy if the value is used later."""
         memory = self.memory(target)
         if target not in self.outlived:
             return memory
@@ -208,7 +208,7 @@ class LoweringContext:
         return copy
 
     def remember(self, value: Value, memory: Memory) -> None:
-        """Set the memory of a value, which holds it from now on."""
+        """Set the memory that contains a value from now on."""
         self._values[value] = memory
         self._latest[memory] = value
 
@@ -217,12 +217,12 @@ class LoweringContext:
         return self._allocated((what, self.location, dtype.char), size, dtype, 0.0)
 
     def constant(self, what: str, array: np.ndarray[Any, Any], shared: bool = False) -> TracedValue:
-        """Return an array that is part of the program.
+        """Return the memory of an array that is part of the program.
 
         Arguments:
             what: its name, if there are several at one line.
             array: the array.
-            shared: whether it is the same each time.
+            shared: whether it is the same in every execution.
         """
         key = (what, self.location, array.dtype, array.shape)
         base = self._sites.get(key)
@@ -239,12 +239,12 @@ class LoweringContext:
         self.remember(value, Memory(self._buffer(math.prod(kind.shape), kind.dtype, "input", number), 0))
 
     def result(self, value: Value) -> Result:
-        """Return the location of a result at the end."""
+        """Return the location of a result at the end of the program."""
         memory, shape = self.memory(value), self.shape_of(value)
         return Result(self.stream.bases[memory.base].name, shape, row_strides(shape), memory.offset)
 
     def fill_constants(self) -> None:
-        """Set the initial content of the buffers of constants."""
+        """Set the initial contents of the buffers of constants."""
         for base, parts in self._contents.items():
             initial = np.zeros(self.stream.bases[base].size, self.stream.bases[base].dtype)
             for offset, part in parts:
@@ -259,8 +259,8 @@ class LoweringContext:
     def _allocated(self, key: Any, size: int, dtype: np.dtype[Any], initial: Any) -> Memory:
         """Return a new part of the buffer of an allocation site.
 
-        Parts that differ in size have the room of the largest one each, so that their positions are affine in the
-        number of the iteration.
+        If parts differ in size, each is given the room of the largest one, so that their positions are affine in the
+        iteration number.
         """
         base = self._sites.get(key)
         if base is None:
@@ -289,7 +289,7 @@ class LoweringContext:
             name: the scalar operator.
             operands: values or numbers, each with the labels of its dimensions.
             sizes: the range of each label.
-            out: the labels of the value; it is summed over the others.
+            out: the labels of the value, which is summed over the other labels.
             dtype: the dtype of the value.
         """
         node = self.node
@@ -306,7 +306,7 @@ class LoweringContext:
     def emit_with_slope(
         self, slope: str, operands: Sequence[tuple[Any, Shape]], sizes: Shape, out: Shape
     ) -> TracedValue:
-        """Emit the result of a reduction, which is the second operand and has been computed.
+        """Emit the result of a reduction, which is also the second operand and already computed.
 
         Arguments:
             slope: the gradient of an element of the first operand, as in a `Rule`.
@@ -316,14 +316,14 @@ class LoweringContext:
         return self.stream.op(self.node.kind, "{1}", slope, self.location, "d", sizes, out, operands)
 
     def apply(self, name: str, *operands: TracedValue | float, dtype: str | None = None) -> TracedValue:
-        """Emit an elementwise operator of operands of one shape, or numbers, in the dtype of the first operand."""
+        """Emit an elementwise operator on operands of equal shape, or numbers, in the dtype of the first operand."""
         first = next(operand for operand in operands if type(operand) is TracedValue)
         labels = labels_of(first.shape)
         taken = [(operand, labels if type(operand) is TracedValue else ()) for operand in operands]
         return self.emit(name, taken, first.shape, labels, self.dtype_of(first).char if dtype is None else dtype)
 
     def converted(self, operand: TracedValue, to: np.dtype[Any]) -> TracedValue:
-        """Return a value in another dtype, converted as an assignment does it."""
+        """Return a value converted to another dtype, as in an assignment."""
         return operand if self.dtype_of(operand) == to else self.apply(CONVERSIONS[to], operand, dtype=to.char)
 
     def detached(self, operand: TracedValue) -> TracedValue:
@@ -334,7 +334,7 @@ class LoweringContext:
         self, memory: Memory, sizes: Shape, strides: Shape | None = None, offset: int = 0,
         moves: Sequence[Moved] | None = None,
     ) -> TracedValue:
-        """Emit the read of a window; in C order if there are no strides, and moved by computed integers if given."""
+        """Emit the read of a window, in C order if there are no strides, and moved by computed integers if given."""
         strides = row_strides(sizes) if strides is None else strides
         if moves is not None:
             return self.stream.read_at(memory.base, sizes, strides, memory.offset + offset, moves, self.location)
@@ -357,7 +357,7 @@ class LoweringContext:
             self.stream.write(memory.base, sizes, strides, at, value, labels, self.location, unrecorded)
 
     def gather(self, memory: Memory, positions: np.ndarray[Any, Any]) -> TracedValue:
-        """Emit the read of the elements at some positions."""
+        """Emit the read of the elements at given positions."""
         return self.stream.gather(memory.base, positions, memory.offset, self.location)
 
     def scatter(
@@ -368,11 +368,11 @@ class LoweringContext:
         self.stream.scatter(memory.base, positions, memory.offset, value, labels, self.location, unrecorded)
 
     def check(self, value: TracedValue, expected: Any) -> None:
-        """Emit a guard: a scalar must have this value."""
+        """Emit a guard that a scalar has the expected value."""
         self.stream.check(value, expected, self.location)
 
     def check_none(self, wrong: TracedValue) -> None:
-        """Emit a guard: no element of an array of bools may be true."""
+        """Emit a guard that no element of a bool array is true."""
         if wrong.shape:
             labels = labels_of(wrong.shape)
             count = self.emit("sum", [(self.converted(wrong, FLOAT), labels)], wrong.shape, ())

@@ -1,4 +1,4 @@
-"""Lowering of operators that move elements (joining, rolling, padding, tiling, copying), and of `einsum`."""
+"""Lowering of operators that move elements (concatenating, rolling, padding, tiling, copying), and of `einsum`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..element_types import FLOAT, HELD
 from .context import LoweringContext, labels_of
 from .reductions import options_of
 
-MOST: Final = 1_000_000  # elements; larger tables of positions take too much memory
-WINDOWS_FROM: Final = 500  # elements from which parts are copied instead of gathering elements
+MOST: Final = 1_000_000  # elements; larger tables of positions need too much memory
+WINDOWS_FROM: Final = 500  # the number of elements from which parts are copied instead of gathered
 
 
 def _concatenate(of: LoweringContext, node: Node) -> bool:
@@ -64,7 +64,7 @@ def _copy(of: LoweringContext, node: Node) -> bool:
 
 
 def _permute(of: LoweringContext, node: Node) -> bool:
-    """Lower operators that move elements, by running the operator on the numbers of the elements."""
+    """Lower operators that move elements by applying the operator to the element numbers."""
     value = _input(of, node)
     if value is None or max(of.size_of(value), of.size_of(node.output)) > MOST or not of.size_of(node.output):
         return False
@@ -142,7 +142,7 @@ def _trace(of: LoweringContext, node: Node) -> bool:
 
 
 def _einsum_pair(of: LoweringContext, node: Node) -> bool:
-    """Lower `einsum` of two operands: each letter is a label."""
+    """Lower `einsum` of two operands, whose letters become labels."""
     (subscripts,) = [unfrozen(option) for option in node.attributes or ("",)]
     values = [value for value in node.inputs if value is not None and of.type_of(value).dtype == FLOAT]
     if len(values) != 2 or not isinstance(subscripts, str) or "." in subscripts or "->" not in subscripts:
@@ -172,6 +172,6 @@ DATA_MOVEMENT: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
 
 
 def _input(of: LoweringContext, node: Node) -> Value | None:
-    """Return the only input of a node, if it is of floats."""
+    """Return the only input of a node, if its dtype is floating-point."""
     given = [value for value in node.inputs if value is not None]
     return given[0] if len(given) == 1 and of.type_of(given[0]).dtype == FLOAT else None

@@ -1,7 +1,7 @@
-"""Lowering of indices by computed integers or arguments: they move a window.
+"""Lowering of indices that are computed integers or arguments, which move a window.
 
-`emission[state, seen[t]]` is one program for all values of `seen`. If an index is out of range, a guard fails, and the
-function itself raises the error.
+`emission[state, seen[t]]` is compiled to one program for all values of `seen`. If an index is out of range, a guard
+fails, and the function itself raises the error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..element_types import BOOL, INTEGER, as_number
 from ..trace_stream import Moved, TracedValue
 from .context import LoweringContext, Shape, broadcast_labels
 
-COMPUTED: Final = "a computed index"  # how the trace marks integers that an index uses
+COMPUTED: Final = "a computed index"  # the marker that the trace uses for integers in an index
 
 
 def is_computed(node: Node) -> bool:
@@ -28,7 +28,7 @@ def is_computed(node: Node) -> bool:
 
 
 def fixed_indices(graph: Graph) -> set[Value]:
-    """Return the integers that must not change, because an index by them cannot be compiled."""
+    """Return the integers that must not change, because indexing by them cannot be compiled."""
     found: set[Value] = set()
     for node in graph.block:
         if node.kind == "gather_at":
@@ -56,7 +56,7 @@ def _is_fit(node: Node, given: Sequence[Value]) -> bool:
         return False
     if node.kind == "gather_at":
         return True
-    # Repeated indices, where the last write wins or writes accumulate, are supported for a single index only.
+    # Repeated indices, for which the last write is kept or writes accumulate, are supported for a single index only.
     return node.kind.startswith("put_at") and not any(kind.shape for kind in kinds)
 
 
@@ -87,7 +87,7 @@ def moved_write(of: LoweringContext, node: Node, unrecorded: bool) -> None:
 def _window(
     of: LoweringContext, shape: Shape, steps: Shape, pattern: Any, given: Sequence[Value | None]
 ) -> tuple[Shape, Shape, int, list[Moved]]:
-    """Return the window that an index picks if its computed integers are 0, and the integers that move it.
+    """Return the window that an index selects if its computed integers are 0, and the integers that move it.
 
     Arguments:
         of: the context.
@@ -135,7 +135,7 @@ def _window(
 
 
 def _expanded(pattern: Any, ndim: int) -> list[Any]:
-    """Return an index with slices in place of an ellipsis, and for the dimensions that it does not name."""
+    """Return an index in which an ellipsis and omitted dimensions are replaced by slices."""
     items = list(pattern)
     named = sum(1 for item in items if item is not None and item is not ...)
     if ... not in items:
@@ -152,7 +152,7 @@ def _first_of_integers(items: Sequence[Any]) -> int:
 
 
 def _counted(of: LoweringContext, value: Value, extent: int) -> Any:
-    """Return an index that counts from the first element, and check that it is in range."""
+    """Return an index counted from the first element, and emit a check that it is in range."""
     operand = of.operand(value)
     if type(operand) is not TracedValue:
         number = as_number(operand.value, INTEGER)  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
 """Lowering of elementwise operators with broadcast operands.
 
-Operands are converted to the dtype in which NumPy computes, so that an expression has operands of one dtype.
+Operands are converted to the dtype in which NumPy computes, so that the operands of an expression have the same dtype.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from ..scalar_rules import OPERATOR_RULES, Rule
 from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, labels_of
 
-# The operands that select one of the others.
+# The operands among which an operator selects.
 CHOOSING: Final = {"where": 0, "masked_fill": 1}
-ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # operators that take floats and other dtypes unconverted
+# operators that accept floats and other dtypes without conversion
+ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})
 
 
 def _elementwise(of: LoweringContext, node: Node) -> bool:
-    """Lower an elementwise operator; return whether there is a kernel for these operands."""
+    """Lower an elementwise operator; return whether there is a kernel for its operands."""
     out = of.type_of(node.output)
     name = node.kind
     if None in node.inputs or (node.attributes and name not in ("clone",)):
@@ -68,7 +69,7 @@ def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
 
 
 def _of_numbers(of: LoweringContext, node: Node, out: TensorType) -> bool:
-    """Lower an operator of scalar floats, which most traces consist of; return whether it is one."""
+    """Lower an operator on scalar floats, which make up most traces; return whether this was possible."""
     rule = OPERATOR_RULES[node.kind]
     if out.dtype is not FLOAT or not rule.floats or rule.takes_bools:
         return False

@@ -15,7 +15,7 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Memory, Shape, is_single
 from .dynamic_index import is_computed, moved_read, moved_write
 
-ROUNDS: Final = 32  # the maximal number of additions to one position
+ROUNDS: Final = 32  # the maximum number of additions to one position
 
 
 def _index(of: LoweringContext, node: Node) -> bool:
@@ -63,7 +63,7 @@ def _index_put(of: LoweringContext, node: Node) -> bool:
 
 
 def _index_add(of: LoweringContext, node: Node) -> bool:
-    """Add a value to elements of a buffer; repeated elements accumulate, one occurrence after the other."""
+    """Add a value to elements of a buffer; repeated elements accumulate, one occurrence after another."""
     target, value = node.inputs[:2]
     assert target is not None and value is not None
     window, pattern = node.attributes
@@ -86,7 +86,7 @@ def _index_add(of: LoweringContext, node: Node) -> bool:
 
 
 def _picked(of: LoweringContext, given: Any, labels: Shape, shape: Shape, chosen: Any) -> tuple[Any, Shape]:
-    """Return some elements of a value that is broadcast to a shape, one after the other, and their labels."""
+    """Return selected elements of a value that is broadcast to a shape, in sequence, and their labels."""
     if type(given) is not TracedValue:
         return given, ()
     memory: Memory = of.new_part("picked", math.prod(shape), of.dtype_of(given))
@@ -97,13 +97,13 @@ def _picked(of: LoweringContext, given: Any, labels: Shape, shape: Shape, chosen
 def _positions(
     of: LoweringContext, node: Node, shape: Shape, pattern: Any, numbers: Any = None
 ) -> np.ndarray[Any, Any]:
-    """Return the numbers of the elements that an index picks.
+    """Return the numbers of the elements that an index selects.
 
     Arguments:
-        of, node: the context, and the node.
+        of, node: the context and the node.
         shape: the shape of the indexed array.
         pattern: the index.
-        numbers: the numbers of its elements; those of an array in C order if omitted.
+        numbers: the element numbers of the array; by default, those of an array in C order.
     """
     given = node.inputs[1 if node.kind == "gather_at" else 2 :]
     known = [None if value is None else of.expected.get(value) for value in given]
@@ -117,7 +117,7 @@ def _positions(
 
 
 def _last_occurrences(positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of those positions that do not occur again later; None if no position occurs twice."""
+    """Return the indices of positions that do not occur again later, or None if no position is repeated."""
     flat = positions.reshape(-1)
     _, first = np.unique(flat[::-1], return_index=True)
     return None if len(first) == flat.size else np.sort(flat.size - 1 - first)
@@ -134,7 +134,7 @@ def _rounds(positions: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
 
 
 def _strides_of(positions: np.ndarray[Any, Any]) -> Shape | None:
-    """Return the strides of the window that some positions form; None if they form none, or if one occurs twice."""
+    """Return the strides of the window that the positions form, or None if they do not form one or are repeated."""
     if not positions.size:
         return None
     strides = tuple([

@@ -17,7 +17,7 @@ def call(of: LoweringContext, node: Node) -> None:
     """Lower a node to a call of its operator.
 
     Raises:
-        NotCompiledError: if it is not one, or if a dtype is not compiled.
+        NotCompiledError: if the node is not an operator, or if a dtype is not supported.
     """
     operator = operator_of(node.kind)
     if operator is None or node.kind != operator.name or operator.name in RANDOM:
@@ -39,12 +39,12 @@ def call(of: LoweringContext, node: Node) -> None:
 
 
 def _filled(of: LoweringContext, number: Number) -> TracedValue | float | bool | int:
-    """Return a number as an operand of a call: an array filled with it, if it replaces one."""
+    """Return an operand of a call in which a number that replaces an array is expanded to an array again."""
     if not math.prod(number.shape) or not number.shape:
         return number.value  # type: ignore[no-any-return]
     return of.emit("spread", [(number.value, ())], number.shape, labels_of(number.shape), char_of(number.value))
 
 
 def _hashable(option: Any) -> Any:
-    """Return an option with tuples in place of its lists."""
+    """Return an option with its lists converted to tuples."""
     return tuple(map(_hashable, option)) if type(option) in (list, tuple) else option

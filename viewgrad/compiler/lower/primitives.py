@@ -103,7 +103,8 @@ def _guard(of: LoweringContext, node: Node) -> bool:
     operand = of.operand(value)
     if isinstance(operand, Number):
         return True
-    if how == RAN:  # a check that holds: keeps an operator whose result is unused, because it may raise an exception
+    # a check that always holds; it keeps an operator with an unused result, because the operator may raise
+    if how == RAN:
         labels = labels_of(operand.shape)
         same = of.apply("equal", operand, operand, dtype=BOOL.char)
         count = of.emit("sum", [(of.converted(same, FLOAT), labels)], operand.shape, ())
@@ -125,7 +126,7 @@ def _guard(of: LoweringContext, node: Node) -> bool:
 
 
 def _guard_array(of: LoweringContext, operand: Any, expected: np.ndarray[Any, Any]) -> None:
-    """Check that no element has changed."""
+    """Emit a check that no element has changed."""
     if expected.dtype not in HELD:
         raise of.refused(f"arrays of {expected.dtype} are not compiled")
     labels = tuple(range(expected.ndim))
@@ -134,7 +135,7 @@ def _guard_array(of: LoweringContext, operand: Any, expected: np.ndarray[Any, An
 
 
 def _guard_scalar(of: LoweringContext, value: Value, operand: Any, how: str, expected: Any) -> None:
-    """Check that a value has not changed, as far as control flow depends on it."""
+    """Emit a check that a value has not changed, as far as control flow depends on it."""
     kind = of.type_of(value)
     if how == "bool()":
         expected = bool(expected)

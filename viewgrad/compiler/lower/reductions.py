@@ -1,4 +1,4 @@
-"""Lowering of reductions, running sums, and products of matrices."""
+"""Lowering of reductions, cumulative sums and products, and matrix products."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, broadcast_labels, labels_of
 
 FLOATS: Final = frozenset({FLOAT})
-LONGEST: Final = 5000  # elements from which a running sum or product becomes a loop
-FEW: Final = 4096  # elements up to which the gradient reads elementwise values instead of computing them again
+LONGEST: Final = 5000  # the number of elements from which a cumulative sum or product becomes a loop
+# the number of elements up to which the gradient reads elementwise values instead of recomputing them
+FEW: Final = 4096
 
 
 def _sum(of: LoweringContext, node: Node) -> bool:
@@ -32,7 +33,7 @@ def _sum(of: LoweringContext, node: Node) -> bool:
 
 
 def _decomposed(of: LoweringContext, node: Node) -> bool:
-    """Lower an operator along an axis by the decomposition in its row."""
+    """Lower an operator along an axis by the decomposition declared in its row."""
     value = _only_input(of, node)
     if value is None or not of.size_of(value):
         return False
@@ -75,7 +76,7 @@ def _decomposed(of: LoweringContext, node: Node) -> bool:
 
 
 def _running(of: LoweringContext, node: Node) -> bool:
-    """Lower `cumsum`, `cumprod` and `prod`: in kernels to a loop, in the order of the elements."""
+    """Lower `cumsum`, `cumprod` and `prod`; in kernels to a loop in the order of the elements."""
     value = _only_input(of, node)
     options = options_of(node, "axis", "keepdims") if node.kind == "prod" else options_of(node, "axis")
     if value is None or options is None or not of.native or isinstance(options[0], tuple):
@@ -156,7 +157,7 @@ def _outer(of: LoweringContext, node: Node) -> bool:
 
 
 def _clip(of: LoweringContext, node: Node) -> bool:
-    """Lower `clip`, with one bound or two."""
+    """Lower `clip` with one or two bounds."""
     kind = of.type_of(node.output)
     if any(value is not None and of.type_of(value).dtype != FLOAT for value in node.inputs) or kind.dtype != FLOAT:
         return False
@@ -188,7 +189,7 @@ def _reduced(of: LoweringContext, name: str, operand: TracedValue, axis: Any, ke
 
 
 def _only_input(of: LoweringContext, node: Node, dtypes: Set[Any] = FLOATS) -> Value | None:
-    """Return the only input of a node if its dtype is one of the given ones; None otherwise."""
+    """Return the only input of a node if it has one of the given dtypes, or None."""
     value = node.inputs[0]
     if value is None or any(other is not None for other in node.inputs[1:]):
         return None
@@ -196,7 +197,7 @@ def _only_input(of: LoweringContext, node: Node, dtypes: Set[Any] = FLOATS) -> V
 
 
 def options_of(node: Node, *names: str) -> list[Any] | None:
-    """Return the named options of a node; None if any other option differs from its default."""
+    """Return the named options of a node, or None if another option differs from its default."""
     operator = OPERATORS[node.kind]
     given = dict(zip([argument.name for argument in operator.signature.plain], node.attributes or (), strict=True))
     for argument in operator.signature.plain:
@@ -206,9 +207,9 @@ def options_of(node: Node, *names: str) -> list[Any] | None:
 
 
 def reduced_dims(axis: Any, ndim: int) -> set[int]:
-    """Return the dimensions over which a reduction goes."""
+    """Return the dimensions of a reduction."""
     if axis is None:
         return set(range(ndim))
-    if not ndim:  # NumPy takes axis 0 there
+    if not ndim:  # NumPy accepts axis 0 there
         return set()
     return {dim % ndim for dim in (axis if isinstance(axis, tuple) else (axis,))}

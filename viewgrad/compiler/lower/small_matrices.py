@@ -1,7 +1,7 @@
-"""Lowering of determinants, inverses and linear systems of small matrices to scalars; and of diagonal matrices.
+"""Lowering of determinants, inverses and linear systems of small matrices to scalars, and of diagonal matrices.
 
-Filters use them in each step, where a NumPy call would take longer than everything else. Cofactors are as accurate as
-elimination for up to three rows. Nearly singular matrices are left to NumPy.
+Filters use these in each step, where a NumPy call would take longer than everything else. For up to three rows,
+cofactors are as accurate as elimination. Nearly singular matrices are left to NumPy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .context import LoweringContext, labels_of
 from .reductions import options_of
 
 LARGEST: Final = 3
-LEAST: Final = 1e-6  # relative to its terms: a smaller determinant has lost too many digits
+LEAST: Final = 1e-6  # relative to its terms; a smaller determinant has lost too many digits
 Rows = list[list[Any]]
 
 
@@ -107,7 +107,7 @@ SMALL_MATRICES: Final[dict[str, Callable[[LoweringContext, Node], bool]]] = {
 
 
 def _rows(of: LoweringContext, node: Node) -> Rows | None:
-    """Return the elements of the matrix that a node takes; None if it is not small."""
+    """Return the elements of the matrix that a node operates on, or None if it is not small."""
     value: Value | None = node.inputs[0]
     if value is None or of.type_of(value).dtype != FLOAT or node.location in of.near_singular:
         return None
@@ -130,7 +130,7 @@ def _cofactor(of: LoweringContext, rows: Rows, i: int, j: int) -> Any:
 
 
 def _determinant(of: LoweringContext, rows: Rows, signed: bool = True) -> TracedValue:
-    """Return the determinant; without signs, the sum of the magnitudes of its terms."""
+    """Return the determinant or, without signs, the sum of the magnitudes of its terms."""
     if len(rows) == 1:
         return rows[0][0]  # type: ignore[no-any-return]
     total = None
@@ -144,7 +144,7 @@ def _determinant(of: LoweringContext, rows: Rows, signed: bool = True) -> Traced
 
 
 def _regular(of: LoweringContext, node: Node, rows: Rows) -> TracedValue:
-    """Return the determinant, and emit a guard: it must not be the difference of almost equal terms."""
+    """Return the determinant, and emit a guard that it is not the difference of almost equal terms."""
     determinant = _determinant(of, rows)
     size = of.apply("abs", determinant)
     sizes = [[of.apply("abs", each) for each in row] for row in rows]

@@ -15,17 +15,17 @@ from ..trace_stream import TracedValue
 from .context import LoweringContext, Shape, labels_of
 from .reductions import options_of, reduced_dims
 
-MOST: Final = 8  # differences of differences
+MOST: Final = 8  # the maximum order of repeated differences
 
 
 def _window(of: LoweringContext, value: Value, starts: Sequence[int], sizes: Shape) -> TracedValue:
-    """Return a part of an array, given where it begins and its shape."""
+    """Return a part of an array, given its start and shape."""
     strides = row_strides(of.shape_of(value))
     return of.read(of.read_memory(value), sizes, strides, sum(start * stride for start, stride in zip(starts, strides)))
 
 
 def _floats(of: LoweringContext, node: Node) -> list[Value] | None:
-    """Return the inputs of a node, if all are floats and have elements."""
+    """Return the inputs of a node, if all are floats and nonempty."""
     values = [value for value in node.inputs if value is not None]
     if len(values) < len(node.inputs) or any(of.type_of(value).dtype != FLOAT for value in values):
         return None
@@ -56,7 +56,7 @@ def _diff(of: LoweringContext, node: Node) -> bool:
 
 
 def _extremum_place(of: LoweringContext, node: Node) -> bool:
-    """Lower `argmax` and `argmin`: the least index of an element that is the extremum, or NaN."""
+    """Lower `argmax` and `argmin`: the least index of an element that is the extremum or NaN."""
     values, options = _floats(of, node), options_of(node, "axis", "keepdims")
     if values is None or options is None:
         return False
@@ -81,7 +81,7 @@ def _extremum_place(of: LoweringContext, node: Node) -> bool:
 
 
 def _part_of_matrix(of: LoweringContext, node: Node) -> bool:
-    """Lower `tril` and `triu`: the elements of the other triangle become zero."""
+    """Lower `tril` and `triu`, which set the elements of the other triangle to zero."""
     values, options = _floats(of, node), options_of(node, "k")
     if values is None or options is None or len(of.shape_of(values[0])) < 2:
         return False
@@ -120,7 +120,7 @@ def _cross(of: LoweringContext, node: Node) -> bool:
 
 
 def _tensordot(of: LoweringContext, node: Node) -> bool:
-    """Lower `tensordot`: sums of products over the last axes of one array and the first ones of the other."""
+    """Lower `tensordot`: sums of products over the last axes of the first array and the first axes of the second."""
     values, options = _floats(of, node), options_of(node, "axes")
     if values is None or options is None:
         return False
@@ -172,7 +172,7 @@ def _searchsorted(of: LoweringContext, node: Node) -> bool:
 
 
 def _take(of: LoweringContext, node: Node) -> bool:
-    """Lower `take` at constant positions."""
+    """Lower `take` with constant indices."""
     value, given = node.inputs
     options = options_of(node, "axis", "mode")
     if value is None or given is None or options is None or of.type_of(value).dtype not in HELD:

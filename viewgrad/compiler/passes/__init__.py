@@ -1,1 +1,1 @@
-"""Passes over complete programs that remove unnecessary steps."""
+"""Passes over whole programs that remove unnecessary steps."""

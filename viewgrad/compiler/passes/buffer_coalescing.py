@@ -14,7 +14,7 @@ from ..access_analysis import AccessAnalysis, analysis_of
 from ..loop_ir import Access, Buffer, Operand, Program, Read, Write, steps_of
 from .dead_code import remove_steps
 
-MOST: Final = 3_000_000  # elements written that are inspected
+MOST: Final = 3_000_000  # the maximum number of inspected elements that are written
 
 
 def coalesce_buffers(program: Program) -> Program:
@@ -45,7 +45,7 @@ def _accesses(program: Program, base: Buffer) -> list[Access]:
 
 
 def _copy(step: Access) -> tuple[Read, Write] | None:
-    """Return the read and the write of a copy to the same window of another buffer; None for other steps."""
+    """Return the read and the write of a copy to the same window of another buffer, or None for other steps."""
     if type(step) is not Write or step.unrecorded or not isinstance(step.value, Operand) or step.is_picked:
         return None
     read = step.value.step
@@ -56,7 +56,7 @@ def _copy(step: Access) -> tuple[Read, Write] | None:
 
 
 def _are_last(copies: Sequence[tuple[Read, Write]], base: Buffer, analysis: AccessAnalysis) -> bool:
-    """Return whether each element is copied, and its source is not written after that."""
+    """Return whether each element is copied and its source is not written afterwards."""
     writes = [write for _, write in copies]
     sources = [step for step in _accesses(analysis.program, copies[0][0].base) if isinstance(step, Write)]
     grain = analysis.grain([*writes, *sources], base.size)

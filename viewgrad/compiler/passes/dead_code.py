@@ -28,7 +28,7 @@ from ..loop_ir import (
 
 
 def eliminate_dead_code(program: Program) -> Program:
-    """Remove steps whose values are not used, such as those that only a gradient would need."""
+    """Remove steps whose values are unused, such as those that only a gradient would need."""
     steps = [step for _, step in steps_of(program.block)]
     for step in steps:
         if type(step) is Compute and step.slope is not None:
@@ -54,7 +54,7 @@ def eliminate_dead_code(program: Program) -> Program:
 
 
 def eliminate_dead_stores(program: Program) -> Program:
-    """Remove from a gradient that a window is read, set to zero, and added back unchanged, as for `u[1:-1] += ...`."""
+    """Remove windows of a gradient that are read, set to zero and added back unchanged, as for `u[1:-1] += ...`."""
     gone: set[Step] = set()
     for block in [program.block, *[body for _, item in items_of(program.block) for body in bodies_of(item)]]:
         for at, item in enumerate(block.items):
@@ -79,7 +79,7 @@ def eliminate_dead_stores(program: Program) -> Program:
 
 
 def _next_use(items: list[Item], start: int, base: Buffer) -> Item | None:
-    """Return the next step that reads or writes a buffer, or the loop that contains one."""
+    """Return the next step that reads or writes a buffer, or the loop that contains it."""
     for item in items[start:]:
         if isinstance(item, Access):
             if item.base is base:
@@ -107,7 +107,7 @@ def _gives_back(step: Add, read: Read) -> bool:
 
 
 def propagate_copies(program: Program) -> Program:
-    """Replace operands that are copies, or broadcasts, by the values that they copy."""
+    """Replace operands that are copies or broadcasts by the original values."""
     for _, step in steps_of(program.block):
         if isinstance(step, Compute):
             step.operands = tuple([_source(value) for value in step.operands])
@@ -130,7 +130,7 @@ def _source(value: Value) -> Value:
 
 
 def promote_to_scalars(program: Program) -> Program:
-    """Make buffers of one element variables, unless they are read after the program has run."""
+    """Convert single-element buffers to variables, unless they are read after the program has run."""
     kept = set(program.kept) | {result.base for result in program.results}
     for _, step in steps_of(program.block):
         if isinstance(step, Access) and (step.sizes or step.is_picked):
@@ -148,7 +148,7 @@ def bases_of(program: Program) -> set[str]:
 
 
 def _settle(step: Compute) -> None:
-    """Make a copy of the result of a reduction: only its gradient needs the elements."""
+    """Replace the result of a reduction by a copy, since only its gradient needs the elements."""
     found = step.operands[1]
     assert isinstance(found, Operand)
     positions = {label: position for position, label in enumerate(step.out) if label >= 0}
@@ -164,7 +164,7 @@ def _is_pure(step: Step) -> bool:
 
 
 def remove_steps(block: Block, gone: Set[Step]) -> None:
-    """Remove steps from a block, and from the blocks in it."""
+    """Remove steps from a block and its nested blocks."""
     block.items = [item for item in block.items if item not in gone]
     for item in block.items:
         for body in bodies_of(item):

@@ -1,4 +1,4 @@
-"""Load reuse: scalars that were already read, written or computed in the same block."""
+"""Load reuse: reuse scalars that were already read, written or computed in the same block."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Known = dict[Buffer, list[tuple[Access, Step]]]
 
 
 def reuse_loads(program: Program) -> Program:
-    """Replace scalars that were read, written or computed before in the same block by those values."""
+    """Replace scalars that were already read, written or computed in the same block by the earlier values."""
     found: dict[Step, Step] = {}
     _find_reused(program.block, analysis_of(program), found)
     if not found:
@@ -48,7 +48,7 @@ def reuse_loads(program: Program) -> Program:
 
 
 def _find_reused(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]) -> None:
-    """Find the values of a block that are known: `found` maps each step to the one that replaces it."""
+    """Find the known values in a block; `found` maps each step to the one that replaces it."""
     known: Known = {}
     computed: dict[Any, Step] = {}
     for item in block.items:
@@ -79,7 +79,7 @@ def _find_reused(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]
 
 
 def _formula(step: Compute, found: dict[Step, Step]) -> Any:
-    """Return the operation and the operands of a scalar, as a key."""
+    """Return the operation and operands of a scalar as a key."""
     taken: list[Any] = []
     for value in step.operands:
         if isinstance(value, Operand):
@@ -90,7 +90,7 @@ def _formula(step: Compute, found: dict[Step, Step]) -> Any:
 
 
 def _invalidate(block: Block, write: Write, known: Known, analysis: AccessAnalysis) -> None:
-    """Forget the values of a buffer that a write may overwrite."""
+    """Drop the known values of a buffer that a write may overwrite."""
     kept = []
     for there, step in known.get(write.base, ()):
         if not _is_same(there, write) and analysis.are_apart((block.name, there), (block.name, write)):

@@ -1,7 +1,7 @@
 """Loop-carried scalars: values for the next iteration of a loop are carried in variables.
 
-`level[t] = f(level[t - 1])` writes what the next iteration reads. A variable spares the load and the store, forward and
-in the gradient.
+`level[t] = f(level[t - 1])` writes a value that the next iteration reads. A variable avoids the load and the store, in
+the program and in its gradient.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from ..loop_ir import Block, Buffer, ForLoop, Item, Operand, Program, Read, Step
 
 
 def promote_loop_carried(program: Program) -> Program:
-    """Carry scalars from one iteration to the next in variables, if the next iteration reads what this one writes."""
+    """Carry scalars from one iteration to the next in variables, if the next iteration reads what the current one
+    writes.
+    """
     promotion = _Promotion(program)
     promotion.visit(program.block)
     if promotion.numbers:
@@ -27,7 +29,7 @@ class _Promotion:
         self.numbers = 0
 
     def visit(self, block: Block) -> None:
-        """Visit the loops of a block, the inner ones first."""
+        """Visit the loops of a block, inner ones first."""
         items: list[Item] = []
         for item in block.items:
             for body in bodies_of(item):
@@ -38,7 +40,7 @@ class _Promotion:
         block.items = items
 
     def _initializers(self, loop: ForLoop) -> list[Step]:
-        """Return the steps before a loop that initialise its carried variables."""
+        """Return the steps before a loop that initialize its carried variables."""
         found: list[Step] = []
         writes: dict[Buffer, list[Write]] = {}
         for _, step in steps_of(loop.body):

@@ -18,14 +18,14 @@ from ..loop_ir import Access, Add, Buffer, Call, Compute, Number, Operand, Progr
 from .dead_code import remove_steps
 
 Array = np.ndarray[Any, Any]
-MOST: Final = 3_000_000  # accesses to elements of one buffer that are inspected
-PART: Final = 2_000  # accesses that are inspected at a time, with all others to the same elements
+MOST: Final = 3_000_000  # the maximum number of inspected accesses to elements of one buffer
+PART: Final = 2_000  # the number of accesses inspected at a time, together with all others to the same elements
 READ, ADD, ZERO, WRITE, GONE = range(5)
 ZERO_VALUE: Final = Number(0.0)
 
 
 def propagate_zeros(program: Program) -> Program:
-    """Remove the work on elements that are known to be zero from a gradient; `program.unset` gains buffers."""
+    """Remove operations on elements known to be zero from a gradient; extends `program.unset`."""
     analysis, wanted = analysis_of(program), program.kept
     by_base: dict[Buffer, list[Access]] = {}
     for _, step in steps_of(program.block):
@@ -62,9 +62,9 @@ class _Accesses:
     Arguments:
         executions: the access analysis of the program.
         steps: the steps that access the buffer.
-        wanted: whether the buffer is read after the program.
-        called: steps whose values must be arrays, because functions take them.
-        grain: the number of adjacent elements that they always access together.
+        wanted: whether the buffer is read after the program has run.
+        called: steps whose values must be arrays, because they are passed to functions.
+        grain: the number of adjacent elements that are always accessed together.
 
     Attributes:
         zero_reads: the steps that read only zeros.
@@ -103,7 +103,7 @@ class _Accesses:
         return not self.seen_first and not (self.wanted and self.elements < size)
 
     def _number(self, executions: AccessAnalysis, grain: Grain) -> None:
-        """Encode each access as a number by element, time and step, and sort these."""
+        """Encode each access as a number by element, time and step, and sort the accesses."""
         count = len(self.steps)
         self.duration = 1 + executions.latest(self.steps)
         total = sum(executions.access_count(step, grain) for step in self.steps)
@@ -140,7 +140,7 @@ class _Accesses:
             start = stop
 
     def _find_zeros(self) -> None:
-        """Remove the reads of zeros, and turn first additions into writes."""
+        """Remove the reads of zeros, and convert first additions to writes."""
         for number, step in enumerate(self.steps):
             if step in self.zero_reads:
                 self.kinds[number] = GONE
@@ -148,17 +148,17 @@ class _Accesses:
                 self.kinds[number] = WRITE
 
     def _steps(self, counts: _Counts, kind: int) -> set[Step]:
-        """Return the steps of a kind for which a property holds in all their accesses."""
+        """Return the steps of a kind for which a property holds in all of their accesses."""
         fit = (counts.wrong == 0) & (counts.all > 0)
         return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
 
 
 class _Slice(NamedTuple):
-    """The accesses to some elements.
+    """The accesses to several elements.
 
     Arguments:
-        positions, numbers, kinds: the element, the number of the step, and the kind of each access.
-        is_twice: whether its execution accesses the element more than once.
+        positions, numbers, kinds: for each access, the element, the number of the step, and the kind.
+        is_twice: for each access, whether its execution accesses the element more than once.
     """
 
     positions: Array
@@ -167,13 +167,13 @@ class _Slice(NamedTuple):
     is_twice: Array
 
     def is_first(self) -> Array:
-        """Return whether each access is the first one of its element."""
+        """Return, for each access, whether it is the first one to its element."""
         first = np.ones(len(self.positions), bool)
         first[1:] = self.positions[1:] != self.positions[:-1]
         return first
 
     def was_zero(self) -> Array:
-        """Return whether the element is known to be zero before each access."""
+        """Return, for each access, whether the element is known to be zero before it."""
         count = len(self.positions)
         starts = np.maximum.accumulate(np.where(self.is_first(), np.arange(count), 0))
         changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
@@ -181,7 +181,7 @@ class _Slice(NamedTuple):
         return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
 
     def is_read_later(self, wanted: bool) -> Array:
-        """Return whether the access after each one reads or adds, or the element is read in the end."""
+        """Return, for each access, whether the next one reads or adds, or the element is read at the end."""
         read_after = np.full(len(self.positions), wanted)
         same = self.positions[1:] == self.positions[:-1]
         read_after[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
@@ -189,7 +189,7 @@ class _Slice(NamedTuple):
 
 
 class _Counts:
-    """The number of accesses of each step, and of those for which a property does not hold."""
+    """The number of accesses of each step, and of those that violate a property."""
 
     def __init__(self, kinds: Array) -> None:
         self.all = np.zeros(len(kinds), int)
@@ -208,8 +208,8 @@ def begins_unset(
 
     Arguments:
         base: a buffer of a program.
-        forward, backward: the analyses of the program, and of its gradient if there is one.
-        read_after: the first and last elements of results.
+        forward, backward: the analyses of the program and of its gradient, if any.
+        read_after: the ranges of elements that are results.
     """
     steps = _steps_at(forward, base)
     later = [] if backward is None else _steps_at(backward, base)
@@ -252,7 +252,7 @@ def _kind_of(step: Access) -> int:
 
 
 def _write_first(program: Program, adds: Set[Step]) -> bool:
-    """Replace additions to zeros by writes; return whether there are any."""
+    """Replace additions to zeros by writes; return whether there were any."""
     for block, step in list(steps_of(program.block)):
         if step in adds:
             assert type(step) is Add
@@ -288,5 +288,5 @@ def _is_zero(value: Value) -> bool:
 
 
 def _sums_of_zeros(program: Program) -> set[Step]:
-    """Return the steps that add nothing."""
+    """Return the additions of zeros."""
     return {step for _, step in steps_of(program.block) if type(step) is Add and _is_zero(step.value)}

@@ -1,8 +1,8 @@
 """Accumulation of adjoints in variables, for array elements that a loop only adds to.
 
 In `a_bar[i, k] += b * a[k, j]` the cell is the same in all iterations of the loop over `j`. If no other access in the
-loop can meet it, the terms are summed in a variable, and the cell is added to once. The terms of such a sum, and of one
-that a loop adds to the adjoint of a number, may be added in any order, so that the additions need not wait for each
+loop can refer to it, the terms are summed in a variable, which is added to the cell once. The terms of such a sum, and
+of a sum that a loop adds to the adjoint of a number, may be added in any order, so the additions need not wait for each
 other.
 """
 
@@ -30,7 +30,7 @@ def accumulate_in_variables(
         block: the program.
         kinds: the kinds of the variables; new variables are added.
         roots: the representatives of variables that share memory.
-        fresh: gives a name that is not used yet.
+        fresh: a function that returns an unused name.
         definitions: the definitions of variables.
         add: the operator that adds to a sum.
     """
@@ -49,13 +49,15 @@ class _Accumulators:
         self.add = add
 
     def loop(self, loop: Any, loops: tuple[Any, ...]) -> ir.Block:
-        """Return a loop that adds to sums, what starts them, and what adds them to their cells."""
+        """Return a loop that adds to sums, with the statements that initialize the sums and add them to their cells."""
         before, loop, after = self.with_sums(loop, loops)
         loop = attrs.evolve(loop, body=ir.with_loops(loop.body, self.loop, (*loops, loop)))
         return [*before, loop if self.add == "add" else self.reordered(loop), *after]
 
     def with_sums(self, loop: Any, loops: tuple[Any, ...]) -> tuple[ir.Block, Any, ir.Block]:
-        """Return what starts the sums of a loop, the loop, and what adds the sums to their cells."""
+        """Return the statements that initialize the sums of a loop, the loop, and the statements that add the sums to
+        their cells.
+        """
         inside = ir.bound_in([loop])
         cells: dict[Any, list[Any]] = {}
         for stmt in ir.statements(loop.body):
@@ -81,7 +83,7 @@ class _Accumulators:
         return before, loop, after
 
     def reordered(self, loop: Any) -> Any:
-        """Return a loop in which the terms that it adds to a scalar adjoint may be reordered."""
+        """Return a loop in which the terms added to a scalar adjoint may be reordered."""
         found: dict[str, list[ir.Let] | None] = {}
         for stmt in ir.statements([loop]):
             names = {node.name for node in ir.nodes_of(stmt) if isinstance(node, ir.Var)}
@@ -101,7 +103,7 @@ class _Accumulators:
         return new
 
     def is_sum(self, stmt: ir.Let) -> bool:
-        """Return whether a statement adds a term to the adjoint of a real number, and the term does not contain it."""
+        """Return whether a statement adds a term to the adjoint of a real number and the term does not depend on it."""
         value = stmt.value
         if not ir.is_bar(stmt.name) or not isinstance(value, ir.Op) or value.name not in ("add", self.add):
             return False
@@ -119,7 +121,7 @@ class _Accumulators:
                        for each in stmt.index for node in ir.nodes(each))
 
     def may_meet(self, name: str, index: tuple[Any, ...], access: _Access, inside: set[str]) -> bool:
-        """Return whether an access in a loop may be one of a cell that stays the same in it."""
+        """Return whether an access in a loop may refer to a cell that is the same in all iterations."""
         if root_of(access.name, self.roots) != root_of(name, self.roots):
             return False
         if access.name != name or access.index is None or len(access.index) != len(index):
@@ -153,7 +155,7 @@ class _Access:
 
 
 def _accesses(block: ir.Block, loops: tuple[Any, ...]) -> Iterator[_Access]:
-    """Yield the accesses to arrays in a block, each with the loops around it."""
+    """Yield the accesses to arrays in a block, each with the enclosing loops."""
     for stmt in block:
         if isinstance(stmt, ir.Set):
             yield _Access(stmt.base.name, stmt.index, loops, stmt)
@@ -179,6 +181,6 @@ def _reads(expr: Any, loops: tuple[Any, ...], stmt: Any) -> Iterator[_Access]:
 
 
 def _added_term(stmt: ir.Set, total: ir.Var, add: str) -> ir.Let:
-    """Return the addition of a term to a sum in place of a cell."""
+    """Return the addition of a term to a sum instead of a cell."""
     value = ir.Op("neg", (stmt.value,), stmt.value.kind) if stmt.op == "sub" else stmt.value
     return ir.Let(total.name, ir.Op(add, (total, value), total.kind), stmt.line)

@@ -26,7 +26,7 @@ def read_by(expr: Op, number: int) -> Reading:
 
 
 def flows(expr: Any) -> Iterator[Any]:
-    """Yield the variables, and parts of arrays, that the derivative of an expression flows to."""
+    """Yield the variables, and parts of arrays, to which the derivative of an expression flows."""
     if isinstance(expr, Var):
         if is_float(expr.kind):
             yield expr
@@ -51,7 +51,7 @@ def flows(expr: Any) -> Iterator[Any]:
 
 
 def call_has_gradient(call: Call) -> bool:
-    """Return whether the results of a call depend smoothly on its arguments."""
+    """Return whether the results of a call depend differentiably on its arguments."""
     if call.name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity"):
         return False
     kinds = call.kind if isinstance(call.kind, tuple) else (call.kind,)
@@ -71,7 +71,7 @@ def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], r
         block: the program.
         roots: the representatives of variables that share memory.
         wanted: the inputs whose gradients are requested.
-        results: the variables that hold results.
+        results: the variables that contain results.
     """
     edges: list[tuple[str, str]] = []  # from variables read to variables written
     names: set[str] = set()

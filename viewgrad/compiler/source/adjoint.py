@@ -1,4 +1,4 @@
-"""The reverse of a program: the program with what it keeps on the tape, and the program that runs backwards."""
+"""The reverse of a program: the program extended by pushes to the tape, and the program that runs backwards."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Adjoint:
         forward: the program, with its pushes to the tape.
         backward: the program that runs backwards.
         active: the variables that have an adjoint.
-        numbers: the adjoints of numbers, which begin with 0.
-        notes: for each value that is kept on the tape, its line and its name.
+        numbers: the adjoints of numbers, which are initialized to 0.
+        notes: for each value saved on the tape, its line and its name.
     """
 
     forward: ir.Block
@@ -48,13 +48,13 @@ def adjoint(
         block: the program.
         kinds: the kinds of the variables; new variables are added.
         wanted: the inputs whose gradients are requested.
-        results: the variables that hold results.
-        fresh: gives a name that is not used yet.
+        results: the variables that contain results.
+        fresh: a function that returns an unused name.
         definitions: the definitions of its variables.
-        wraps: whether indices may be negative, so that equal cells may have different indices.
-        is_segmented: whether the outermost loops are run in segments, so that their tapes are bounded.
+        wraps: whether indices may be negative, so that different indices may refer to the same cell.
+        is_segmented: whether the outermost loops run in segments, so that their tapes are bounded.
         add: the operator that adds to a sum of adjoints.
-        preaccumulates: whether partial derivatives of expressions are computed before they meet adjoints.
+        preaccumulates: whether partial derivatives of expressions are computed before they are multiplied by adjoints.
     """
     roots = roots_of(block)
     active = active_names(block, roots, wanted, results)
@@ -76,7 +76,7 @@ def adjoint(
 
 
 class Reversal(TapeAnalysis):
-    """The program with its tape, and the program that runs backwards, by the decisions of the analysis."""
+    """Generates the program with its tape and the program that runs backwards, as decided by the tape analysis."""
 
     # -- the program forwards ------------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Reversal(TapeAnalysis):
         return found + [ir.Push(ir.Var(name, self.kinds[name]), 0) for name in self.saved.get(id(block), ())]
 
     def _last(self, loop: Any) -> str | None:
-        """Return the variable that says how far a loop came; None for one that always runs to its end."""
+        """Return the variable that stores how far a loop ran, or None for a loop that always runs to its end."""
         if isinstance(loop, ir.For) and loop.stop is None:
             return None
         if id(loop) not in self.lasts:
@@ -134,13 +134,13 @@ class Reversal(TapeAnalysis):
         return self.lasts[id(loop)]
 
     def _rebound(self, stmt: Any) -> list[str]:
-        """Return the arrays whose variables a statement binds to others, and that must be found again."""
+        """Return the arrays whose variables a statement rebinds and that must be recovered in the reverse."""
         if not self.loops[id(stmt)] and all(len(self.lets[name]) == 1 for name in ir.assigned(stmt)):
             return []
         return [name for name in ir.assigned(stmt) if isinstance(self.kinds[name], Arr)]
 
     def _shadows(self, stmt: Any) -> ir.Block:
-        """Return the adjoints of the arrays that a statement makes: as arrays of zeros, or as the same views."""
+        """Return the adjoints of the arrays that a statement creates, as arrays of zeros or as the same views."""
         found: ir.Block = []
         for name in ir.assigned(stmt):
             kind = self.kinds[name]
@@ -161,7 +161,7 @@ class Reversal(TapeAnalysis):
         return found
 
     def segmented(self) -> tuple[ir.Block, ir.Block]:
-        """Return the program and its reverse, with the outermost loops in segments."""
+        """Return the program and its reverse with the outermost loops in segments."""
         forward: ir.Block = []
         backward: list[ir.Block] = []
         bound: set[str] = set()
@@ -180,7 +180,7 @@ class Reversal(TapeAnalysis):
         return forward, [stmt for block in reversed(backward) for stmt in block]
 
     def _without_pushes(self, block: ir.Block) -> ir.Block:
-        """Return statements without pushes, but with the adjoints of the arrays that they make."""
+        """Return statements without pushes, but with the adjoints of the arrays that they create."""
         found: ir.Block = []
         for stmt in block:
             if isinstance(stmt, (ir.For, ir.While)):
@@ -195,7 +195,7 @@ class Reversal(TapeAnalysis):
         return found
 
     def _is_kept_as_it_is(self, name: str, loop: Any) -> bool:
-        """Return whether a loop reads the same from an array if it is run again from some iteration on."""
+        """Return whether a loop reads the same values from an array if it is rerun from some iteration on."""
         if name not in self.fixed or any(other != name and root == self._root(name)
                                          for other, root in self.roots.items()):
             return False
@@ -268,7 +268,7 @@ class Reversal(TapeAnalysis):
         return self._in_order(stmt, pops, back)
 
     def _loop_backwards(self, stmt: Any) -> ir.Block:
-        """Return the reverse of a loop: as many iterations as were run, the last one first."""
+        """Return the reverse of a loop, with as many iterations as were run, last one first."""
         found: ir.Block = []
         last = self._last(stmt)
         if last is not None and self.loops[id(stmt)]:
@@ -282,7 +282,7 @@ class Reversal(TapeAnalysis):
         return found
 
     def _branch_backwards(self, stmt: ir.If) -> ir.Block:
-        """Return the reverse of a branch: of the side that was taken."""
+        """Return the reverse of a branch, for the side that was taken."""
         found: ir.Block = []
         test = stmt.test
         if id(stmt) not in self.asked_again:
@@ -294,11 +294,11 @@ class Reversal(TapeAnalysis):
         return found
 
     def _in_order(self, stmt: Any, pops: ir.Block, back: ir.Block) -> ir.Block:
-        """Return the reverse of a binding; an array's adjoint is read before its variable is rebound."""
+        """Return the reverse of a binding; the adjoint of an array is read before its variable is rebound."""
         reverse = self.reverses.get(id(stmt), [])
         if not back:
             return [*pops, *reverse]
-        # Operands are read as they were: an array that is rebound from itself must be found again first.
+        # Operands are read with their old values, so an array that is rebound from itself must be recovered first.
         names = set(ir.assigned(stmt))
         reads = set(ir.variables_in(reverse))
         if not names & reads and not {ir.bar(name) for name in names if self._adds_to(reverse, name)}:
@@ -323,7 +323,7 @@ class Reversal(TapeAnalysis):
 
 
 def _with_first_grads(reverse: ir.Block, renamed: dict[str, str]) -> ir.Block:
-    """Return the reverse of a binding whose adjoint is read under another name, but accumulated under its own."""
+    """Return the reverse of a binding whose adjoint is read under another name but accumulated under its own."""
     def change(expr: Any) -> Any:
         if isinstance(expr, ir.Var) and expr.name in renamed:
             return ir.Var(renamed[expr.name], expr.kind)

@@ -1,4 +1,4 @@
-"""Adjoint rules: the reverse of each statement, which adds to the adjoints of the values that it reads."""
+"""Adjoint rules: the reverse of each statement, which adds to the adjoints of the values it reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .value_types import FLOAT, Arr, Num, adjoint_kind, is_complex
 
 
 def _reads_twice(name: str, number: int, is_complex: bool) -> bool:
-    """Return whether a formula mentions the gradient more than once."""
+    """Return whether a formula refers to the gradient more than once."""
     text = scalar_gradient(name, number, is_complex)
     return text is None or text.count("{grad}") > 1
 
@@ -25,14 +25,14 @@ PASSING: Final = frozenset({"add", "positive", "finite", "nonzero", "flowing", "
 
 
 def _same_as(expr: Any) -> Any:
-    """Return the expression without operators that return their operand."""
+    """Return the expression without operators that return their operand unchanged."""
     while isinstance(expr, ir.Op) and expr.name in ("finite", "nonzero", "positive"):
         expr = expr.args[0]
     return expr
 
 
 def _without_term(expr: Any, name: str) -> Any:
-    """Return the other terms of a sum with a variable; None if it is not a sum, or they contain the variable."""
+    """Return the other terms of a sum with a variable, or None if it is not a sum or they depend on the variable."""
     def found(node: Any) -> Any:
         if isinstance(node, ir.Var) and node.name == name:
             return ir.Const(0.0, node.kind)
@@ -55,7 +55,7 @@ def _negated(value: Any) -> Any:
 
 
 def _without_first_sum(block: ir.Block, name: str) -> ir.Block:
-    """Return statements that bind a variable to 0, and add to it later, with the first term in the place of 0."""
+    """Replace a binding of a variable to 0, and the first addition to it, by a binding to the first term."""
     zero = next((stmt for stmt in block if isinstance(stmt, ir.Let) and stmt.name == name and stmt.value is ZERO), None)
     later = block[block.index(zero) + 1 :] if zero is not None else []
     for number, stmt in enumerate(later):
@@ -72,7 +72,7 @@ def _without_first_sum(block: ir.Block, name: str) -> ir.Block:
 
 
 def _scaled(value: Any, factor: ir.Const) -> Any:
-    """Return a value times a constant."""
+    """Return a value multiplied by a constant."""
     if abs(factor.value) == 1.0:
         return value if factor.value == 1.0 else _negated(value)
     return ir.Op("mul", (value, factor), FLOAT)
@@ -83,15 +83,15 @@ def _sum_of(value: Any) -> ir.Call:
 
 
 class Reverser:
-    """Writes the reverse of single statements.
+    """Generates the reverse of single statements.
 
     Arguments:
         active: the variables that have an adjoint.
         roots: the representatives of variables that share memory.
-        fresh: gives a name that is not used yet.
+        fresh: a function that returns an unused name.
         kinds: the kinds of the variables; new variables are added.
-        preaccumulates: whether the partial derivatives of an expression are computed before they are multiplied by
-            its adjoint. They do not depend on it, so that loop-carried adjoints wait for one product and one sum.
+        preaccumulates: whether the partial derivatives of an expression are computed before they are multiplied by its
+            adjoint. They do not depend on it, so loop-carried adjoints wait for only one product and one sum.
     """
 
     def __init__(
@@ -106,15 +106,15 @@ class Reverser:
         self.first: ir.Block = []
         self.line = 0
         self.preaccumulates = preaccumulates
-        self.partials: dict[Any, list[Any]] | None = None  # the partial derivatives while they are collected
-        self.unbounded: set[str] = set()  # the variables that hold partial derivatives which may be infinite
+        self.partials: dict[Any, list[Any]] | None = None  # the partial derivatives being collected
+        self.unbounded: set[str] = set()  # the variables of partial derivatives that may be infinite
 
     def reverse(self, stmt: Any) -> tuple[ir.Block, ir.Block]:
         """Return the statements that propagate the adjoint of a statement's result to the values it reads.
 
         Returns:
-            Statements that run where all variables have the values from after the statement, and those that run where
-            they have the values from before it.
+            The statements to run while all variables have their values from after the statement, and the statements to
+            run while they have their values from before it.
         """
         self.out, self.first = [], []
         self.line = stmt.line
@@ -145,7 +145,7 @@ class Reverser:
             return
         adjoint = ir.Var(ir.bar(stmt.name), adjoint_kind(self.kinds[stmt.name]))
         rest = _without_term(value, stmt.name)
-        if rest is not None:  # its adjoint goes on to the variable as it was before
+        if rest is not None:  # its adjoint becomes that of the variable's previous value
             self.spread(rest, adjoint)
             return
         grad = self.temporary(adjoint, "b")
@@ -165,7 +165,7 @@ class Reverser:
         )
 
     def _bind(self, value: Any) -> ir.Var:
-        """Bind a value to a new variable ahead of the statements, and return it."""
+        """Bind a value to a new variable before the statements, and return the variable."""
         name = self.fresh("r")
         self.kinds[name] = value.kind
         self.first.append(ir.Let(name, value, self.line))
@@ -254,7 +254,7 @@ class Reverser:
             self._down(expr, grad, values)
 
     def _is_real_expression(self, expr: Any) -> bool:
-        """Return whether an expression is an operator of operators of real numbers, without branches."""
+        """Return whether an expression consists of operators on real numbers, without branches."""
         if not isinstance(expr, ir.Op) or not ir.is_number(expr):
             return False
         if any(not isinstance(leaf, (ir.Var, ir.Get)) or not ir.is_number(leaf) or is_complex(leaf.kind)
@@ -278,14 +278,16 @@ class Reverser:
             self.add(leaf, self._product(grad, terms[0]))
 
     def _product(self, grad: Any, partial: Any) -> Any:
-        """Return the product of a gradient and a partial derivative, which is 0 if the gradient is."""
+        """Return the product of a gradient and a partial derivative, which is 0 if the gradient is 0."""
         if isinstance(partial, ir.Const):
             return _scaled(grad, partial)
         product = ir.Op("mul", (grad, partial), FLOAT)
         return ir.Op("flowing", (product, grad), FLOAT) if self._is_unbounded(partial) else product
 
     def _is_unbounded(self, partial: Any) -> bool:
-        """Return whether 0 times a partial derivative is 0 by the formula of its operator, even if it is infinite."""
+        """Return whether 0 times a partial derivative is 0 by the operator's formula, even if the derivative is
+        infinite.
+        """
         return any(
             node.name in self.unbounded if isinstance(node, ir.Var) else node.name == "div" if isinstance(node, ir.Op)
             else isinstance(node, ir.Pull) and "flowing" in (scalar_gradient(node.name, node.number) or "")
@@ -299,7 +301,7 @@ class Reverser:
         return [leaf for leaf in flows(expr) if self._is_active(leaf)]
 
     def _prepare(self, expr: Any, values: dict[int, Any], result: Any) -> None:
-        """Put the values that formulas read in variables: of operators inside an expression, innermost first."""
+        """Store the values that formulas read in variables, for operators inside an expression, innermost first."""
         needed: set[int] = set()
 
         def look(node: Any) -> None:
@@ -392,7 +394,7 @@ class Reverser:
         return self._real(ir.Pull(expr.name, number, args, result, grad, kind), expr.args[number])
 
     def _real(self, grad: Any, expr: Any) -> Any:
-        """Return a gradient, without its imaginary part for a real value."""
+        """Return a gradient, without its imaginary part if the value is real."""
         if not is_complex(grad.kind) or is_complex(expr.kind):
             return grad
         kind = adjoint_kind(grad.kind)
@@ -401,7 +403,7 @@ class Reverser:
     # -- adjoints ------------------------------------------------------------------------------------------------------
 
     def add(self, leaf: Any, value: Any) -> None:
-        """Add to the adjoint of a variable, or of a part of an array."""
+        """Add to the adjoint of a variable or of a part of an array."""
         if isinstance(leaf, ir.Const) or not self._is_active(leaf):
             return
         value = self._real(value, leaf)
@@ -433,7 +435,7 @@ class Reverser:
         self.out.append(ir.Let(name, value, self.line))
 
     def temporary(self, value: Any, hint: str) -> ir.Var:
-        """Return a variable with the value of an expression."""
+        """Bind an expression to a new variable and return the variable."""
         name = self.fresh(hint)
         self.kinds[name] = value.kind
         self.out.append(ir.Let(name, value, self.line))

@@ -1,4 +1,4 @@
-"""Alias analysis: variables that may share memory."""
+"""Alias analysis: which variables may share memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Origins = dict[str, frozenset[Any]]
 
 
 def base_of(value: object) -> Var | None:
-    """Return the variable whose memory the value of an expression shares; None if it has memory of its own."""
+    """Return the variable whose memory the value of an expression shares, or None if it has memory of its own."""
     if isinstance(value, Var) and isinstance(value.kind, Arr):
         return value
     if isinstance(value, Get) and value.is_view:
@@ -44,7 +44,7 @@ def roots_of(block: Block) -> dict[str, str]:
 def written_inputs(block: Block, inputs: Sequence[str]) -> set[str]:
     """Return the inputs whose memory a program may write to.
 
-    The order of statements counts: after `u = u.copy()`, a write to `u` leaves the input alone.
+    The order of statements is taken into account: after `u = u.copy()`, a write to `u` does not affect the input.
 
     Arguments:
         block: the program.
@@ -56,7 +56,7 @@ def written_inputs(block: Block, inputs: Sequence[str]) -> set[str]:
 
 
 def _follow(block: Block, origins: Origins, written: set[str]) -> Origins:
-    """Run a block on the sets of inputs that each variable may share memory with, and return these at its end."""
+    """Update the sets of inputs that each variable may share memory with by a block, and return the sets at its end."""
     origins = dict(origins)
     for stmt in block:
         if isinstance(stmt, Let):
@@ -83,24 +83,24 @@ def _either(one: Origins, other: Origins) -> Origins:
 
 # -- arrays that were copied -------------------------------------------------------------------------------------------
 
-Cell = tuple[object, bool]  # the site of an allocation, and whether the array is the latest one from there
+Cell = tuple[object, bool]  # the site of an allocation, and whether the array is the latest one allocated there
 
 
 def line_of_write(
     block: Block, inputs: Collection[str], copies: Collection[Let | Set], moves: Collection[Let | Set],
     results: Collection[str],
 ) -> int | None:
-    """Return the line where a copy of an array in a list would differ from the array; None if there is none.
+    """Return the line where a copy of an array in a list would differ from the array, or None.
 
-    That is a write to an array after it was copied, or to a copy, and any use of an array that was moved. An array is
-    known by the statement that makes it, and by whether that has made another one since.
+    This is a write to an array after it was copied, or to a copy, or any use of an array that was moved. An array is
+    identified by the statement that creates it, and by whether that statement has created another one since.
 
     Arguments:
         block: the program.
         inputs: the names of its inputs.
-        copies: statements that copy an array as a whole into another one, or make a new array that is a copy.
-        moves: statements that copy an array into a list whose items may be written to.
-        results: the variables that hold results.
+        copies: the statements that copy a whole array into another one, or create a new array that is a copy.
+        moves: the statements that copy an array into a list whose items may be written to.
+        results: the variables that contain results.
     """
     if not copies and not moves:
         return None
@@ -113,12 +113,12 @@ def line_of_write(
 
 @attrs.frozen
 class _State:
-    """The facts about arrays that hold between two statements.
+    """The facts about arrays that are true between two statements.
 
     Attributes:
-        cells: by variable, the arrays that it may hold.
+        cells: by variable, the arrays that it may refer to.
         copied: the arrays that may have been copied to a list.
-        moved: the arrays that may live in a list.
+        moved: the arrays that may be stored in a list.
     """
 
     cells: Origins
@@ -126,15 +126,15 @@ class _State:
     moved: frozenset[Cell] = frozenset()
 
     def of(self, name: str) -> frozenset[Cell]:
-        """Return the arrays that a variable may hold."""
+        """Return the arrays that a variable may refer to."""
         return self.cells.get(name, frozenset())
 
     def holds_moved(self, name: str) -> bool:
-        """Return whether a variable may hold an array that lives in a list."""
+        """Return whether a variable may refer to an array stored in a list."""
         return not self.moved.isdisjoint(self.of(name))
 
     def join(self, other: _State) -> _State:
-        """Return the state after one of two paths."""
+        """Return the state after either of two paths."""
         return _State(_either(self.cells, other.cells), self.copied | other.copied, self.moved | other.moved)
 
 
@@ -147,7 +147,7 @@ class _Copies:
         self.last_move = 0
 
     def block(self, block: Block, state: _State) -> _State:
-        """Run a block on a state; return the state at its end."""
+        """Apply a block to a state; return the state at its end."""
         for stmt in block:
             if state.moved and any(map(state.holds_moved, _arrays_of(stmt))):
                 self.lines.append(getattr(stmt, "line", 0))
@@ -178,7 +178,7 @@ class _Copies:
         return state
 
     def after_copy(self, stmt: Let | Set, state: _State, cells: frozenset[Cell]) -> _State:
-        """Return the state after arrays were copied by a statement, if it copies to a list or from one."""
+        """Return the state after a statement that copies arrays, if it copies to a list or from one."""
         if id(stmt) in self.copies:
             return attrs.evolve(state, copied=state.copied | cells)
         if id(stmt) not in self.moves:
@@ -190,7 +190,7 @@ class _Copies:
 
 
 def _copied_variable(stmt: Any) -> Var | None:
-    """Return the variable that a statement copies; None if it copies an expression."""
+    """Return the variable that a statement copies, or None if it copies an expression."""
     value = getattr(stmt, "value", None)
     source = value.args[0] if isinstance(value, Call) and value.name == "copy" else None
     return source if isinstance(source, Var) else None
@@ -203,5 +203,5 @@ def _arrays_of(stmt: Any) -> set[str]:
 
 
 def _aged(cells: frozenset[Cell], place: object) -> frozenset[Cell]:
-    """Return the arrays after a new one replaced some of them."""
+    """Return the arrays after some of them were superseded by a new one."""
     return frozenset([(where, is_last and where != place) for where, is_last in cells])

@@ -10,12 +10,13 @@ from ...tensor.equality import is_same_constant
 from ...tensor.tensor import Tensor
 from .objects import record_fields
 
-LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})  # fully described by their types
+# types without values that need to be compared
+LEAVES: Final = frozenset({Tensor, np.ndarray, bool, int, float, str, type(None)})
 BY_VALUE: Final = (slice, range, bytes, complex)
 
 
 def type_key(value: Any) -> Any:
-    """Return the part of an argument's type that selects a program; None if no program takes it."""
+    """Return the part of an argument's type that selects a program, or None if no program accepts it."""
     kind = type(value)
     if kind is Tensor:
         array = value._array
@@ -61,7 +62,7 @@ def type_text(key: Any) -> str:
 
 
 def objects_in(value: Any) -> list[Any]:
-    """Return the functions, classes and objects in an argument, whose behaviour their type does not determine."""
+    """Return the functions, classes and objects in an argument, whose behaviour is not determined by their type."""
     if type(value) in LEAVES or isinstance(value, np.generic):
         return []
     parts = _parts(value)
@@ -83,7 +84,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the parts of a container or record among the arguments; None for other arguments."""
+    """Return the parts of a container or record among the arguments, or None for other arguments."""
     kind = type(value)
     if kind in (tuple, list) or hasattr(kind, "_fields"):
         return list(value)

@@ -1,7 +1,7 @@
-"""Indices that are in range: shown to be so, or checked once at the entry of a loop.
+"""Bounds checks: indices are proven to be in range, or checked once at the entry of a loop.
 
-All others are checked at each access. Checked indices are not negative; a program that needs negative ones, which
-count from the end, is compiled again without this pass.
+All other indices are checked at each access. Checked indices must not be negative; a program that needs negative
+indices, which count from the end, is compiled again without this pass.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def check_bounds(block: ir.Block, definitions: Definitions) -> ir.Block:
 class _Bounds:
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
-        self.checks: list[dict[Any, Any]] = []  # by enclosing loop: the checks at its entry
-        self.changed: list[set[str]] = []  # by enclosing loop: the variables that it binds
-        self.conditions: list[tuple[Any, bool]] = []  # tests of the branches around, and whether they hold
+        self.checks: list[dict[Any, Any]] = []  # by enclosing loop, the checks at its entry
+        self.changed: list[set[str]] = []  # by enclosing loop, the variables that it binds
+        self.conditions: list[tuple[Any, bool]] = []  # the conditions of enclosing branches, and whether they are true
 
     def block(self, stmts: ir.Block, loops: tuple[Any, ...], always: bool) -> ir.Block:
         """Return a block.
 
         Arguments:
             stmts: the block.
-            loops: the loops around it.
-            always: whether each iteration of the innermost loop runs it.
+            loops: the enclosing loops.
+            always: whether each iteration of the innermost loop executes it.
         """
         found: ir.Block = []
         for stmt in stmts:
@@ -88,7 +88,9 @@ class _Bounds:
         return found
 
     def lift(self, key: Any, test: Any, loops: tuple[Any, ...]) -> bool:
-        """Check an index at the entry of the enclosing loop if the loop does not change it; return whether it did."""
+        """Check an index at the entry of the enclosing loop, if the loop does not change it; return whether this was
+        possible.
+        """
         if not loops or not isinstance(loops[-1], ir.For):
             return False
         outer = loops[-1]
@@ -105,7 +107,7 @@ class _Bounds:
         return self.expr(each, loops, always)
 
     def under(self, test: Any, holds: bool, work: Callable[[], Any]) -> Any:
-        """Return the result of some work on what runs only if a condition holds, or does not."""
+        """Return the result of a function that processes code executed only if a condition is true, or false."""
         self.conditions.append((test, holds))
         try:
             return work()
@@ -113,7 +115,7 @@ class _Bounds:
             self.conditions.pop()
 
     def expr(self, expr: Any, loops: tuple[Any, ...], always: bool) -> Any:
-        """Return an expression with its indices marked."""
+        """Return an expression with its safe indices marked."""
         if isinstance(expr, ir.Lazy):
             return attrs.evolve(expr, args=self.lazy(expr, loops, always))
         if any(isinstance(node, ir.Lazy) for node in ir.nodes(expr)):
@@ -129,7 +131,7 @@ class _Bounds:
         return ir.mapped(expr, change)
 
     def lazy(self, expr: ir.Lazy, loops: tuple[Any, ...], always: bool) -> tuple[Any, ...]:
-        """Return the operands of an operator that evaluates the second only for some values of the first."""
+        """Return the operands of an operator that evaluates the second one conditionally."""
         found = []
         before = len(self.conditions)
         for number, arg in enumerate(expr.args):
@@ -143,7 +145,9 @@ class _Bounds:
         return tuple(found)
 
     def is_safe(self, base: ir.Var, index: tuple[Any, ...], loops: tuple[Any, ...], always: bool) -> bool:
-        """Return whether the integers in an index are in range, maybe by checks at the entry of the innermost loop."""
+        """Return whether the integers in an index are in range, possibly due to checks at the entry of the innermost
+        loop.
+        """
         tests: list[tuple[Any, Any]] = []
         for axis, each in enumerate(index):
             if each is ir.NEW:
@@ -153,7 +157,7 @@ class _Bounds:
             if not isinstance(each.kind, Num):
                 return False
             if not self.in_range(base, axis, each, loops):
-                # A constant, such as that of a column, is checked ahead of the loop even if a branch reads it.
+                # A constant, such as that of a column, is checked before the loop even if only a branch reads it.
                 may_check = (always or isinstance(each, ir.Const)) and loops and isinstance(loops[-1], ir.For)
                 test = self.check(base, axis, each, loops) if may_check else None
                 if test is None:
@@ -165,7 +169,7 @@ class _Bounds:
         return True
 
     def in_range(self, base: ir.Var, axis: int, each: Any, loops: tuple[Any, ...]) -> bool:
-        """Return whether an index is in range whatever the inputs are."""
+        """Return whether an index is in range for all inputs."""
         known = self.known(loops)
         form = affine(each, known, self.definitions.meaning)
         if form is None or not known(base.name):
@@ -179,7 +183,7 @@ class _Bounds:
             loops, [], [above], [form, length])
 
     def always_holds(self, test: Any, loops: tuple[Any, ...]) -> bool:
-        """Return whether a condition on integers holds whatever the inputs are."""
+        """Return whether a condition on integers is true for all inputs."""
         known = self.known(loops)
         equal, least, apart = constraints_of(
             test, False, lambda expr: affine(expr, known, self.definitions.meaning))
@@ -189,19 +193,19 @@ class _Bounds:
         return not any(self.may_be(loops, equal, [*least, *sides], forms) for sides in sides_of(apart))
 
     def known(self, loops: tuple[Any, ...]) -> Callable[[str], bool]:
-        """Return a function that tests whether a variable has one value in an iteration of some loops."""
+        """Return a function that tests whether a variable has a single value in an iteration of the given loops."""
         names = {loop.name for loop in loops if isinstance(loop, ir.For)}
         return lambda name: name in names or self.definitions.is_fixed(name)
 
     def may_be(
         self, loops: tuple[Any, ...], equal: list[Affine], least: list[Affine], forms: list[Affine]
     ) -> bool:
-        """Return whether forms may be 0, and others at least 0, in some loops and branches.
+        """Return whether some forms can be 0 and others at least 0, given the loops and branches.
 
         Arguments:
-            loops: the loops.
+            loops: the enclosing loops.
             equal, least: the forms.
-            forms: those in which lengths occur.
+            forms: the forms in which lengths occur.
         """
         known = self.known(loops)
 

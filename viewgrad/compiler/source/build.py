@@ -1,4 +1,4 @@
-"""From a function to a program that runs: the passes, in order."""
+"""The pipeline from a function's source to an executable program: the passes, in order."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ KEEPING: Final = {"numba"}  # executors whose loops keep array elements in varia
 
 @attrs.define(eq=False)
 class Program:
-    """A program that runs.
+    """An executable program.
 
     Attributes:
-        source: the source that was read.
+        source: the function as read.
         written: the generated source.
         run: the function `program`.
-        careful: the same, in which numbers are NumPy's.
+        careful: the same function, with NumPy's numbers.
         inputs: its inputs.
         wanted: the numbers of the inputs whose gradients it computes.
-        results: the variables that hold its results.
+        results: the variables that contain its results.
         mutated: the inputs that it writes to, by number.
         active: the variables that have an adjoint.
         notes: the values saved on the tape, as lines and names.
         text: the program and its reverse, as text.
-        limit: the most bytes on the tape.
-        bounded: returns the same program with its outermost loops in segments; None if they are, or if there is none.
+        limit: the maximum number of bytes on the tape.
+        bounded: a function that returns the same program with its outermost loops in segments, or None.
         reports: the last run of each loop in segments.
-        is_segmented: whether outermost loops are run in segments.
-        exceeds_limit: whether the tape has grown beyond its limit.
-        second: returns the tangent of the program along the inputs in `wanted`, with its reverse; or None.
+        is_segmented: whether outermost loops run in segments.
+        exceeds_limit: whether the tape exceeded its limit.
+        second: a function that returns the tangent of the program along the inputs in `wanted`, with its reverse, or
+            None.
         checks_second: whether the first second derivatives are compared with those of the function.
     """
 
@@ -77,14 +78,14 @@ class Program:
     checks_second: bool = False
 
     def lift_limit(self) -> None:
-        """Lift the limit of the tape."""
+        """Remove the limit on the tape."""
         self.limit, self.exceeds_limit = math.inf, True
         for each in (self.run, self.careful):
             if each is not None:
                 each.__globals__["tape_limit"] = math.inf
 
     def with_more_capacity(self, arrays: Sequence[Any]) -> list[Any]:
-        """Return the inputs of a run that had no room for the items of its lists, with more."""
+        """Return the inputs of a run, which had no room for the items of its lists, with more capacity."""
         capacity = self.source.capacity
         number = next(n for n, each in enumerate(self.inputs) if each.path.root is capacity)
         assert capacity is not None
@@ -100,16 +101,16 @@ def build(
     """Return the executable program of a source.
 
     Arguments:
-        source: the source that was read.
+        source: the function as read.
         wanted: the numbers of the inputs whose gradients are requested.
         executor: "numba" or "python".
         wraps: whether indices may be negative.
-        lowers: whether operations on arrays in loops become loops over elements, for Numba.
-        limit: the most bytes on the tape.
-        is_segmented: whether outermost loops are run in segments, so that their tapes stay within the limit.
+        lowers: whether array operations in loops become loops over elements, for Numba.
+        limit: the maximum number of bytes on the tape.
+        is_segmented: whether outermost loops run in segments, so that their tapes stay within the limit.
 
     Raises:
-        NotSupported: if it cannot be made.
+        NotSupported: if the program cannot be built.
     """
     kinds = dict(source.kinds)
     inputs = source.inputs
@@ -130,7 +131,7 @@ def build(
         raise AssertionError
 
     def optimized(block: Block, is_checked: bool) -> Block:
-        if executor not in KEEPING or wraps:  # with wrapped indices, x[i - 1] may be x[i] if there is one element
+        if executor not in KEEPING or wraps:  # with wrapped indices, x[i - 1] may be x[i] if there is a single element
             return block
         return verified(promote_to_scalars(block, kinds, roots, fresh, cells, is_checked))
 
@@ -176,7 +177,7 @@ def build(
 def _second(
     source: Source, numbers: Sequence[int], executor: str, wraps: bool, lowers: bool, limit: float
 ) -> Program | None:
-    """Return the tangent of a program along some inputs, with its reverse; None if there is none."""
+    """Return the tangent of a program along some inputs, with its reverse, or None if there is none."""
     directions = {}
     for number in numbers:
         each = source.inputs[number]
@@ -192,15 +193,15 @@ def _second(
 
 
 def _has_taped_loops(forward: Block) -> bool:
-    """Return whether loops that are in no other loop put something on the tape."""
+    """Return whether any outermost loop pushes to the tape."""
     return any(isinstance(stmt, (For, While)) and any(isinstance(each, Push) for each in statements([stmt]))
                for stmt in forward)
 
 
 def _check_results(source: Source, results: Collection[str], roots: dict[str, str]) -> None:
-    """Refuse results that share memory whatever happens; others are checked when the program has run."""
+    """Refuse results that certainly share memory; other results are checked when the program has run."""
     inputs = {each.name for each in source.inputs}
-    bound: dict[str, set[bool]] = {}  # by class of variables that share memory: whether one is a view
+    bound: dict[str, set[bool]] = {}  # by group of variables that share memory, whether one is a view
     for stmt in statements(source.body):
         if isinstance(stmt, Let) and isinstance(stmt.value.kind, Arr):
             bound.setdefault(roots.get(stmt.name, stmt.name), set()).add(base_of(stmt.value) is None)

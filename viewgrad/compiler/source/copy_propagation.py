@@ -1,6 +1,6 @@
-"""Copy propagation: one variable for a number and its copy, if neither changes while the other is in use.
+"""Copy propagation: a number and its copy share a variable, if neither changes while the other is in use.
 
-Calls that are read in place leave many copies, such as `a = result; s = a`.
+Inlined calls leave many copies, such as `a = result; s = a`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def propagate_copies(block: Block, kinds: dict[str, Any], outside: Collection[st
     Arguments:
         block: the program.
         kinds: the kinds of the variables.
-        outside: the inputs, and the variables that hold results.
+        outside: the inputs, and the variables that contain results.
     """
     own = [renamed(stmt, {}) for stmt in block]
     return _Copies(own, kinds, outside).block(own)
@@ -53,7 +53,7 @@ class _Copies:
         return found
 
     def names(self, block: Block, number: int) -> dict[str, str] | None:
-        """Return the new name of a variable of a copy; None if both are needed, or it is not a copy."""
+        """Return the new name of a variable in a copy, or None if both are needed or it is not a copy."""
         stmt = block[number]
         if not isinstance(stmt, Let) or not isinstance(stmt.value, Var) or not is_number(stmt.value):
             return None
@@ -74,5 +74,5 @@ class _Copies:
         return {name: source}
 
     def is_local(self, name: str, stmts: Block) -> bool:
-        """Return whether a variable is read by some statements only."""
+        """Return whether a variable is read only by the given statements."""
         return self.readers[name] == sum(1 for stmt in statements(stmts) if name in set(reads_of(stmt)))

@@ -10,7 +10,7 @@ from .value_types import INT, Arr
 
 
 class Definitions:
-    """The variables that are bound once, outside of all loops.
+    """The variables that are bound exactly once, outside of all loops.
 
     Arguments:
         block: the program.
@@ -38,11 +38,11 @@ class Definitions:
                 self._look(inner, in_loop or isinstance(stmt, (For, While)))
 
     def is_fixed(self, name: str) -> bool:
-        """Return whether a variable has one value only."""
+        """Return whether a variable has a single value."""
         return name in self.fixed
 
     def meaning(self, expr: Any) -> Any:
-        """Return the definition of a variable or a length; None if it is not known."""
+        """Return the definition of a variable or a length, or None if it is unknown."""
         if isinstance(expr, Var):
             value = self.values.get(expr.name)
             is_plain = value is not None and value.kind == INT and not isinstance(value, (Get, Call, Pop))

@@ -1,8 +1,8 @@
 """Dependence tests: whether a write may overwrite an element that an earlier read has read.
 
-Indices that are affine in loop variables and in integers that do not change are compared over all pairs of iterations,
-with the bounds of the loops. A system of linear inequalities without a rational solution (Fourier-Motzkin elimination)
-shows that the write never hits.
+Indices that are affine in loop variables and in unchanging integers are compared over all pairs of iterations, within
+the bounds of the loops. If a system of linear inequalities has no rational solution (Fourier-Motzkin elimination), the
+write never overwrites the element.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MOST = 300
 
 @attrs.frozen(eq=False)
 class Access:
-    """A read of an array, or a write to it.
+    """A read from an array, or a write to it.
 
     Attributes:
         base: the variable.
-        index: its index; None for all of it.
-        loops: the loops around it, the outermost first.
-        position: its position in the program.
-        conditions: tests of the branches around it, and whether they hold.
+        index: the index; None for the whole array.
+        loops: the enclosing loops, outermost first.
+        position: the position in the program.
+        conditions: the conditions of enclosing branches, and whether they are true.
     """
 
     base: str
@@ -41,12 +41,12 @@ class Access:
 
 
 def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], Any] | None = None) -> Affine | None:
-    """Return an integer expression in affine form; None if it is not affine.
+    """Return an integer expression in affine form, or None if it is not affine.
 
     Arguments:
         expr: the expression.
-        is_fixed: whether a variable is one of a loop, or never changes.
-        meaning: gives what a variable or a length is defined as, or None.
+        is_fixed: a function that returns whether a variable is a loop variable or never changes.
+        meaning: a function that returns the definition of a variable or a length, or None.
     """
     if meaning is not None and isinstance(expr, (Var, Dim)):
         definition = meaning(expr)
@@ -89,13 +89,13 @@ def may_overwrite(
     write: Access, read: Access, is_fixed: Callable[[str], bool], within: int = 0, same_iteration: bool = False,
     meaning: Callable[[Any], Any] | None = None,
 ) -> bool:
-    """Return whether a write may happen at or after a read, and hit a cell that it has read.
+    """Return whether a write may be executed at or after a read and overwrite a cell that it has read.
 
     Arguments:
-        write, read: both, of one array.
-        is_fixed: whether a variable never changes.
-        within: the number of outer loops of whose iterations both are of the same one.
-        same_iteration: whether only iterations of the same number of all common loops count.
+        write, read: the accesses, to the same array.
+        is_fixed: a function that returns whether a variable never changes.
+        within: the number of outer loops for which both are in the same iteration.
+        same_iteration: whether to consider only equal iterations of all common loops.
         meaning: as for `affine`.
     """
     common = 0
@@ -134,7 +134,7 @@ def may_overwrite(
 def _constraints(
     write: Access, read: Access, form: Callable[..., Affine | None]
 ) -> tuple[list[Affine], list[Affine], list[Affine]]:
-    """Return the forms that are 0, at least 0, and not 0, if a write and a read access the same element."""
+    """Return the forms that must be 0, at least 0, and nonzero if a write and a read access the same element."""
     equalities: list[Affine] = []
     if write.index is not None and read.index is not None:
         for w, r in zip(_dims(write.index), _dims(read.index)):
@@ -155,13 +155,13 @@ def _constraints(
 
 
 def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
-    """Return the form with the variables of loops marked as those of one access."""
+    """Return the form with loop variables marked as belonging to one access."""
     own = {loop.name for loop in loops if isinstance(loop, For)}
     return {f"{name}{tag}" if name in own else name: value for name, value in form.items()}
 
 
 def within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Affine]:
-    """Return the forms that are at least 0 inside a loop, whose variable is marked by a tag."""
+    """Return the forms that are at least 0 inside a loop whose variable is marked by a tag."""
     found = []
     counter: Affine = {f"{loop.name}{tag}": 1}
     one: Affine = {"": 1}
@@ -177,7 +177,7 @@ def within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Af
 def constraints_of(
     test: Any, holds: bool, form: Callable[[Any], Affine | None]
 ) -> tuple[list[Affine], list[Affine], list[Affine]]:
-    """Return the forms that are 0, at least 0, and not 0, if a condition on integers holds, or does not."""
+    """Return the forms that must be 0, at least 0, and nonzero if a condition on integers is true, or false."""
     if isinstance(test, Lazy) and test.name == ("and" if holds else "or"):
         parts = [constraints_of(each, holds, form) for each in test.args]
         equal, least, apart = [[each for part in parts for each in part[number]] for number in range(3)]
@@ -198,7 +198,7 @@ def constraints_of(
 
 
 def sides_of(apart: Sequence[Affine]) -> Iterator[list[Affine]]:
-    """Yield the ways in which a nonzero form may be greater or less."""
+    """Yield the combinations of signs that nonzero forms may have."""
     for signs in itertools.product((1, -1), repeat=len(apart)):
         yield [combined(combined({}, form, sign), {"": 1}, -1) for form, sign in zip(apart, signs)]
 
@@ -220,9 +220,9 @@ def _dims(index: Sequence[Any]) -> list[Any]:
 
 
 def has_solution(equalities: Sequence[Affine], inequalities: Sequence[Affine]) -> bool:
-    """Return whether there may be integers with `e == 0` for all equalities and `e >= 0` for all inequalities.
+    """Return whether integers may exist with `e == 0` for all equalities and `e >= 0` for all inequalities.
 
-    May return True although there are none (conservative).
+    This is conservative: the result may be True although there are none.
     """
     system = [dict(each) for each in inequalities]
     equal = [dict(each) for each in equalities]
@@ -239,7 +239,7 @@ def has_solution(equalities: Sequence[Affine], inequalities: Sequence[Affine]) -
 
 
 def _eliminate_equality(equal: list[Affine], system: list[Affine]) -> bool:
-    """Solve the last equality for a variable, and substitute it; return whether it can hold."""
+    """Solve the last equality for a variable and substitute it; return whether it can be satisfied."""
     form = equal.pop()
     names = [name for name in form if name]
     if not names:
@@ -257,13 +257,13 @@ def _eliminate_equality(equal: list[Affine], system: list[Affine]) -> bool:
 
 
 def _cost(system: list[Affine], name: str) -> int:
-    """Count the inequalities that the elimination of a variable makes."""
+    """Return the number of inequalities created by the elimination of a variable."""
     above = sum(1 for each in system if each.get(name, 0) > 0)
     return above * sum(1 for each in system if each.get(name, 0) < 0)
 
 
 def _without(name: str, system: list[Affine]) -> list[Affine]:
-    """Return the inequalities without a variable."""
+    """Return the inequalities after elimination of a variable."""
     rest = [each for each in system if name not in each]
     for one in system:
         for other in system:
@@ -274,7 +274,7 @@ def _without(name: str, system: list[Affine]) -> list[Affine]:
     for each in rest:
         sizes = [value for key, value in each.items() if key]
         divisor = math.gcd(*sizes) if sizes else 1
-        if divisor > 1:  # the constant rounded down, as all are integers
+        if divisor > 1:  # with the constant rounded down, since all values are integers
             each = {key: value // divisor for key, value in each.items()}
         found[tuple(sorted(each.items()))] = each
     return list(found.values())

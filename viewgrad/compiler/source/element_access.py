@@ -1,6 +1,7 @@
-"""Arrays and their parts by element: the lengths of an elementwise expression, and its element at some indices.
+"""Elementwise access to arrays and their parts: the lengths of an elementwise expression, and its element at given
+indices.
 
-Views are replaced by the arrays that they are views of, with the indices composed.
+Views are replaced by the underlying arrays, with the indices composed.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ ZERO: Final = ir.Const(0, INT)
 
 
 class NotLowered(Exception):
-    """An operation has no form over elements here."""
+    """Raised if an operation cannot be expressed elementwise here."""
 
 
 @attrs.frozen(eq=False)
 class Part:
-    """A part of an array, or of a view, by element.
+    """A part of an array, or of a view, accessed by element.
 
     Attributes:
         name: the array.
-        key: identifies the part: equal keys mean the same elements at the same indices.
-        extents: its lengths; `ONE` for an axis that was added.
+        key: the identity of the part: equal keys mean the same elements at the same indices.
+        extents: the lengths; `ONE` for an axis that was added.
         at: a function from indices to the element.
         dtype: the dtype of its elements.
     """
@@ -43,18 +44,18 @@ class Part:
 
 
 class ElementAccess:
-    """Reads arrays by element inside of a loop, and emits the statements that this needs.
+    """Accesses arrays by element inside a loop, and emits the statements that this requires.
 
     Arguments:
         block: the program.
-        position: the position of the loop in it.
+        position: the position of the loop in the block.
         kinds: the kinds of the variables; new variables are added.
-        fresh: gives a name that is not used yet.
+        fresh: a function that returns an unused name.
 
     Attributes:
         loop: the loop.
-        earlier, later: the statements before and after it.
-        bound_inside: the variables that it binds.
+        earlier, later: the statements before and after the loop.
+        bound_inside: the variables that the loop binds.
         out: the statements that replace the current one.
         views: the views that are replaced.
         in_place: the arrays that are written to instead of rebound.
@@ -75,7 +76,7 @@ class ElementAccess:
     # -- parts of arrays -----------------------------------------------------------------------------------------------
 
     def part(self, expr: Any) -> Part:
-        """Return an array or a part of it, by element."""
+        """Return an array or a part of it for access by element."""
         if isinstance(expr, ir.Var):
             if expr.name in self.views:
                 return self.views[expr.name]
@@ -115,7 +116,7 @@ class ElementAccess:
                 number = len(extents)
                 extents.append(index.extents[0])
                 makers.append(_of_axis(lambda one, index=index: index.at([one]), number))  # type: ignore[misc]
-                keys.append(("gather", self.fresh("key")))  # an index array may name an element twice
+                keys.append(("gather", self.fresh("key")))  # an index array may select an element twice
             else:
                 fixed = self.number(each)
                 makers.append(_always(fixed))
@@ -144,7 +145,7 @@ class ElementAccess:
         return (lambda at: _add(ir.Op("mul", (at, size), INT), low)), extent
 
     def bound(self, expr: Any, length: Any) -> Any:
-        """Return a bound of a slice, which is in range."""
+        """Return a bound of a slice, clipped to the range."""
         expr = self.number(expr)
         if isinstance(expr, ir.Const) and expr.value < 0:
             expr = _sub(length, ir.Const(-expr.value, INT))
@@ -159,7 +160,7 @@ class ElementAccess:
     # -- elementwise expressions ---------------------------------------------------------------------------------------
 
     def number(self, expr: Any) -> Any:
-        """Return a number, with elements of views replaced."""
+        """Return a number with elements of views replaced."""
 
         def change(node: Any) -> Any:
             if isinstance(node, ir.Get):
@@ -207,7 +208,7 @@ class ElementAccess:
         return found
 
     def match(self, target: list[Any], given: list[Any]) -> None:
-        """Check that a written value has the shape of its target, or is broadcast to it."""
+        """Check that a written value has the shape of its target or broadcasts to it."""
         for axis in range(1, len(given) + 1):
             if given[-axis] != ONE:
                 self.require(target[-axis], given[-axis])
@@ -217,7 +218,7 @@ class ElementAccess:
             self.out.append(ir.Check(ir.Op("equal", (a, b), BOOL)))
 
     def with_numbers(self, expr: Any) -> Any:
-        """Return the expression with numbers that are computed in variables, as they are computed once."""
+        """Return the expression with computed numbers moved to variables, so that they are computed once."""
         if ir.is_number(expr):
             return self.once(expr)
         if isinstance(expr, ir.Op):
@@ -234,7 +235,7 @@ class ElementAccess:
         return ir.Var(name, expr.kind)
 
     def element(self, expr: Any, at: Sequence[Any]) -> Any:
-        """Return the element of an elementwise expression at some indices."""
+        """Return the element of an elementwise expression at given indices."""
         if ir.is_number(expr):
             return expr
         if isinstance(expr, (ir.Var, ir.Get)):
@@ -260,7 +261,7 @@ def _always(expr: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 def _mapped_outermost(expr: Any, change: Callable[[Any], Any]) -> Any:
-    """Return the expression with elements of arrays replaced as wholes."""
+    """Return the expression with elements of arrays replaced as a whole."""
     if isinstance(expr, (ir.Get, ir.Dim, ir.Call)):
         return change(expr)
     if isinstance(expr, (ir.Op, ir.Lazy)):

@@ -1,4 +1,4 @@
-"""Loops over the elements of arrays: assignments, and functions that return arrays or sums."""
+"""Loops over the elements of arrays, for assignments and for functions that return arrays or sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .value_types import FLOAT, INT, Arr
 
 
 class ElementLoops(ElementAccess):
-    """Writes to arrays by loops over their elements.
+    """Generates writes to arrays as loops over their elements.
 
     An array that is rebound in each iteration becomes one array that is written to, if nothing else refers to it.
 
@@ -24,8 +24,8 @@ class ElementLoops(ElementAccess):
         inputs: the inputs of the program.
 
     Attributes:
-        before: the statements that make arrays before the loop.
-        copied: the variables that must be copies, since they were other names of an array.
+        before: the statements that create arrays before the loop.
+        copied: the variables that must be copies, since they were other names for an array.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ElementLoops(ElementAccess):
         self.loops(extents, lambda at: ir.Set(target, tuple(at), self.element(value, at), "", line))
 
     def overlaps(self, target: Part, value: Any) -> bool:
-        """Return whether an expression may read an element that is written at another position."""
+        """Return whether an expression may read an element that was written at another position."""
         root = self.root(target.name)
         for node in self.leaves(value):
             part = self.part(node)
@@ -100,7 +100,7 @@ class ElementLoops(ElementAccess):
         return self.roots.get(name, name)
 
     def array(self, name: str, extents: Sequence[Any], dtype: str) -> ir.Var:
-        """Return the array that holds all values of a variable."""
+        """Return the array that contains all values of a variable."""
         kind = Arr(dtype, len(extents))
         if self.kinds.get(name) != kind or name in self.inputs:
             raise NotLowered
@@ -145,7 +145,7 @@ class ElementLoops(ElementAccess):
                    for stmt in ir.statements([*self.earlier, self.loop, *self.later]))
 
     def make(self, name: str, extents: Sequence[Any], dtype: str) -> None:
-        """Make an array before the loop."""
+        """Create an array before the loop."""
         for extent in extents:
             for node in ir.nodes(extent):
                 if isinstance(node, ir.Get) or (isinstance(node, ir.Var) and node.name in self.bound_inside
@@ -253,7 +253,7 @@ class ElementLoops(ElementAccess):
         self.finish_product(name, target, extents, line)
 
     def product_array(self, name: str, extents: list[Any], *operands: Part) -> ir.Var:
-        """Return the array that holds a product: a buffer, if the memory of the variable is an operand."""
+        """Return the array for a product: a buffer, if the memory of the variable is an operand."""
         if any(self.root(each.name) == self.root(name) for each in operands):
             return self.workspace(self.fresh("buffer"), extents, "d")
         return self.array(name, extents, "d")
@@ -284,7 +284,7 @@ class ElementLoops(ElementAccess):
 
 
 def _meet(one: Part, other: Part) -> bool:
-    """Return whether two parts of one array may have an element in common."""
+    """Return whether two parts of an array may have an element in common."""
     bounds: list[Affine] = []
     places = []
     for part, tag in ((one, "'"), (other, '"')):

@@ -1,4 +1,4 @@
-"""The emitter: collects statements while a function is read, and names the variables of the program."""
+"""The emitter, which collects statements while a function is read and names the variables of the program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .runtime import HOST, KERNEL
 from .value_types import Kind, joined
 from .values import Empty, Heap, NotSupported
 
-# Names reserved for generated programs; variables of the user with these names are renamed.
+# Names reserved for generated programs; user variables with these names are renamed.
 RESERVED: Final = frozenset({
     *keyword.kwlist, *dir(builtins), *MATH, *CAREFUL, *HOST, *[each.__name__ for each in (*FUNCTIONS, *KERNEL)],
     "tape", "floats", "integers", "nf", "ni", "program", "pullback", "tape_limit", "reports", "inf", "nan",
@@ -48,20 +48,20 @@ class Emitter:
     """Collects the statements of a program.
 
     Attributes:
-        buffer: the block that is being made.
+        buffer: the block being built.
         kinds: the kinds of the variables.
         variables: the variables that statements bind.
         single: the variables that are bound exactly once.
         inputs: the inputs, by their variables.
         line, file: the current position in the source.
-        rows: the statements that copy arrays to lists, or from them.
+        rows: the statements that copy arrays to or from lists.
         moves: the statements that copy arrays to lists whose items may be written to.
-        copying: the places in the source of lists whose items are read as copies.
-        bases: the names under which variables were asked for.
+        copying: the source locations of lists whose items are read as copies.
+        bases: the original names of variables.
         start: the statements before all others.
         heaps: the storage of lists in lists, by the dtypes of their items.
-        capacity: returns how many items lists may hold.
-        numbers_at: the places in the source where 0-d arrays are made that are used as numbers.
+        capacity: a function that returns the capacity of lists.
+        numbers_at: the source locations of 0-d arrays that are used as numbers.
     """
 
     def __init__(self) -> None:
@@ -84,16 +84,16 @@ class Emitter:
         self.numbers_at: frozenset[Any] = frozenset()
 
     def refused(self, reason: str, node: Any = None) -> NotSupported:
-        """Return an error that says what is not supported, and where."""
+        """Return an error that states what is not supported, and where."""
         return NotSupported(reason, getattr(node, "lineno", 0) or self.line, self.file)
 
     def empty(self, node: Any = None) -> Empty:
-        """Return the error which says that the kind of the items of a list is not known yet."""
+        """Return the error stating that the kind of the items of a list is still unknown."""
         line = getattr(node, "lineno", 0) or self.line
         return Empty("an item of a list without items is not supported", line, self.file)
 
     def emit(self, stmt: Any) -> None:
-        """Add a statement; an index that may read elements which this writes is bound to a variable before.
+        """Add a statement; an index that may read elements written by it is first bound to a variable.
 
         The reverse pass needs the index after the write.
         """
@@ -106,7 +106,7 @@ class Emitter:
         self.buffer.append(stmt)
 
     def fresh(self, name: str) -> str:
-        """Return a name that is not used yet."""
+        """Return an unused name."""
         name = f"{name}_" if is_reserved(name) else name
         while True:
             count = self.numbers.get(name, 0)
@@ -116,18 +116,18 @@ class Emitter:
                 return found
 
     def temporary(self, value: Any, hint: str = "t") -> Var:
-        """Return a variable with the value of an expression."""
+        """Bind an expression to a new variable and return the variable."""
         name = self.fresh(hint)
         self.kinds[name] = value.kind
         self.emit(Let(name, value, self.line))
         return Var(name, value.kind)
 
     def lifted(self, expr: Any) -> Any:
-        """Return the expression; bind a call of an array function to a variable of its own."""
+        """Return the expression; a call of an array function is bound to a variable of its own."""
         return self.temporary(expr) if isinstance(expr, Call) else expr
 
     def let(self, name: str, value: Any) -> Var:
-        """Bind a variable of the program, or a variable with a similar name if that has a different kind."""
+        """Bind a variable of the program, or a variable with a similar name if that one has a different kind."""
         number = 1
         base = name if not is_reserved(name) else name + "_"
         while True:

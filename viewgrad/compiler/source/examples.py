@@ -1,4 +1,4 @@
-"""A program from source over the examples of a batch: run for each, as one step of the graph."""
+"""A program from source over the examples of a batch, run for each of them as one node of the graph."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SourceExamples:
 
     Arguments:
         program: the program of one example.
-        arrays: its inputs for an example; those without a leading axis are the same for all.
-        tapes: runs programs.
-        replay: gives what runs the function eagerly, from a program and arguments.
+        arrays: its inputs for an example; those without a leading axis are shared by all.
+        tapes: the object that runs programs.
+        replay: a function that returns a function for eager runs, given a program and arguments.
         is_native: whether kernels release the interpreter's lock.
-        ran: takes the number of examples that were run.
-        failed: takes the error that has ended a run.
+        ran: a function called with the number of examples that were run.
+        failed: a function called with the error that ended a run.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class SourceExamples:
     def results(
         self, structure: Structure, leaves: list[Any], numbers: frozenset[int], start: int, count: int
     ) -> list[Any] | None:
-        """Return the results for the examples from `start` up to `count`, and their structure; None if that fails.
+        """Return the results for examples `start` to `count` and their structure, or None if a run fails.
 
         Arguments:
             structure, leaves: the arguments of the batch.
             numbers: the numbers of the leaves with a leading axis.
-            start, count: the first example, and where they end.
+            start, count: the range of the examples.
         """
         whole = [(leaf[start:] if start else leaf) if n in numbers else leaf for n, leaf in enumerate(leaves)]
         batched = {id(whole[n]) for n in numbers}
@@ -97,7 +97,7 @@ def _contiguous(value: Any) -> Array:
 
 
 def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
-    """Return the results with a leading axis, with the structure of those of one example."""
+    """Return the results with a leading axis, in the structure of those of one example."""
     if isinstance(tree, TupleValue):
         items = [_built(item, made, count) for item in tree.items]
         return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
@@ -128,8 +128,8 @@ class _Run:
         program: the program.
         arrays: its inputs.
         batched: the inputs with a leading axis.
-        tapes: runs programs.
-        is_parallel: whether examples are run on all cores.
+        tapes: the object that runs programs.
+        is_parallel: whether examples run on all cores.
     """
 
     def __init__(
@@ -146,14 +146,14 @@ class _Run:
         return [array[at] if n in self.batched else array for n, array in enumerate(self.arrays)]
 
     def run_example(self, inputs: list[Any]) -> Any:
-        """Return copies of the results for an example, and the function that pulls gradients back."""
+        """Return copies of the results for an example, and its pullback function."""
         with np.errstate(all="ignore"):
             outputs, pullback = self.tapes.run(self.program, inputs)
         return [np.array(each, self.program.source.kinds[name].dtype)
                 for name, each in zip(self.program.results, outputs)], pullback
 
     def forward(self, count: int) -> tuple[list[Array], list[Any] | None]:
-        """Return the results with a leading axis, and each example's pullback function; None if there is none."""
+        """Return the results with a leading axis, and each example's pullback function, None if there is none."""
         inputs = self.example(0) if count else [
             np.zeros(array.shape[1:], array.dtype)[()] if n in self.batched else array
             for n, array in enumerate(self.arrays)
@@ -177,10 +177,10 @@ class _Run:
         return columns, None if pullback is None else pullbacks
 
     def gradients(self, pullbacks: list[Any] | None, seeds: Sequence[Any], count: int) -> list[Array]:
-        """Return the gradients of the inputs that are wanted: of each example, or summed over them.
+        """Return the gradients of the wanted inputs: for each example, or summed over the examples.
 
         Arguments:
-            pullbacks: for each example what pulls gradients back; None to run the program again.
+            pullbacks: the pullback function of each example; None to rerun the program.
             seeds: the gradients of the results, with a leading axis.
             count: the number of examples.
         """
@@ -205,16 +205,16 @@ class _Run:
 
 
 class SourceExamplesBackward(Node):
-    """The step of the runs of a program for the examples of a batch.
+    """The node of the runs of a program for the examples of a batch.
 
     Attributes:
         edges: one for each input that is differentiated.
         outputs: the number of results.
-        run: runs the program.
-        pullbacks: for each example, what pulls gradients back once; None after that.
-        numbers: the numbers of the inputs that are differentiated.
-        saved: the inputs that are tensors, as they were, by number.
-        replay: runs the function eagerly for an example.
+        run: the object that runs the program.
+        pullbacks: the pullback function of each example, which may be called once; None afterwards.
+        numbers: the numbers of the differentiated inputs.
+        saved: the saved inputs that are tensors, by number.
+        replay: a function that runs an example eagerly.
     """
 
     __slots__ = ("edges", "numbers", "outputs", "pullbacks", "replay", "run", "saved")

@@ -1,4 +1,4 @@
-"""Expressions as Python source."""
+"""Generation of Python source for expressions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ NUMPY: Final = {"conj": "conjugate"}
 
 
 class ExpressionWriter:
-    """Writes expressions as Python source.
+    """Generates Python source for expressions.
 
     Arguments:
-        native: whether kernels are for Numba, and not for Python over lists.
+        native: whether kernels are for Numba, rather than for Python with lists.
         wraps: whether indices that are not known to be in range may be negative.
     """
 
@@ -35,7 +35,7 @@ class ExpressionWriter:
         self.native = native
         self.wraps = wraps
         self.in_kernel = False
-        self.ran_before = False  # whether indices were checked when the program ran forwards
+        self.ran_before = False  # whether indices were checked in the forward program
 
     def text(self, expr: Any) -> str:
         """Return an expression as source."""
@@ -43,7 +43,7 @@ class ExpressionWriter:
         return text
 
     def part(self, expr: Any) -> str:
-        """Return an expression as an operand, in parentheses if needed."""
+        """Return an expression as an operand, in parentheses if necessary."""
         text = self.text(expr)
         simple = isinstance(expr, (Var, Get, Dim)) or (isinstance(expr, Const) and not text.startswith("-"))
         return text if simple or (text.endswith(")") and isinstance(expr, (Call,))) else f"({text})"
@@ -117,7 +117,8 @@ class ExpressionWriter:
                 parts = [self.part(arg) for arg in args]
                 if "f" not in dtypes or name in SELECTING:
                     return form.format(*parts)
-                if all(arg.kind.dtype == "f" or arg.kind.weak for arg in args):  # Python's numbers give way
+                # Python's numbers adopt the other dtype
+                if all(arg.kind.dtype == "f" or arg.kind.weak for arg in args):
                     parts = [f"rounded({part})" if arg.kind.weak and arg.kind.dtype in "df" else part
                              for arg, part in zip(args, parts)]
                 text = form.format(*parts)
@@ -142,7 +143,8 @@ class ExpressionWriter:
         return f"{function}({', '.join(texts)})"
 
     def typed(self, arg: Any) -> str:
-        """Return an operand beside single-precision arrays, whose type decides the precision of the result."""
+        """Return an operand combined with single-precision arrays, whose type determines the precision of the result.
+        """
         if isinstance(arg.kind, Arr) or isinstance(arg, Const):
             return self.part(arg)
         if arg.kind.dtype == "f":
@@ -222,11 +224,11 @@ def is_element(index: Sequence[Any]) -> bool:
 
 
 def reads_complex(expr: Pull) -> bool:
-    """Return whether a gradient is complex, or is computed from complex numbers."""
+    """Return whether a gradient is complex or computed from complex numbers."""
     read = [each for each in (expr.grad, *expr.args, expr.result) if each is not None]
     return is_complex(expr.kind) or any(is_complex(each.kind) for each in read)
 
 
 def _dtype_text(options: dict[str, Any]) -> str:
-    """Return the dtype of a new array, as source."""
+    """Return the dtype of a new array as source."""
     return f", {np.dtype(options['dtype']).name!r}"

@@ -1,4 +1,4 @@
-"""Fast dispatch of calls of `value_and_grad`: everything that depends only on the types of their arguments."""
+"""Cached dispatch of calls of `value_and_grad`: everything that depends only on the types of the arguments."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .values import Path
 
 @attrs.frozen(eq=False)
 class GradientCall:
-    """A cached dispatch of calls of `value_and_grad`, for one combination of argument types.
+    """A cached dispatch of calls of `value_and_grad` for one combination of argument types.
 
     Attributes:
-        specialization, source: what runs them.
-        floats: the numbers of the arguments that are differentiated and are floats.
-        wanted: the numbers of the inputs that are differentiated, in the order of the arguments.
+        specialization, source: the specialization and its source.
+        floats: the numbers of the differentiated arguments that are floats.
+        wanted: the numbers of the differentiated inputs, in the order of the arguments.
         chosen: the same, sorted.
         captured: the paths of the other inputs, which must not require gradients.
-        numbers: the numbers of the arguments that are differentiated.
-        count: the number of arguments if all of them are arrays, whose types `_arrays` checks; else -1.
+        numbers: the numbers of the differentiated arguments.
+        count: the number of arguments if all of them are arrays, whose types `_arrays` checks; otherwise -1.
     """
 
     specialization: SourceSpecialization
@@ -50,7 +50,7 @@ class GradientCall:
         return self.specialization.source is self.source
 
     def is_scalar_valued(self, program: Program) -> bool:
-        """Return whether a program returns one float, and writes to no argument."""
+        """Return whether a program returns a single float and writes to no argument."""
         if program.mutated or len(program.results) != 1:
             return False
         kind = self.source.kinds[program.results[0]]
@@ -58,7 +58,7 @@ class GradientCall:
 
 
 def with_numpy_scalars(args: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
-    """Return arguments with NumPy scalars in place of the floats with some numbers."""
+    """Return the arguments with the floats at given positions converted to NumPy scalars."""
     given = list(args)
     for number in numbers:
         given[number] = np.float64(given[number])
@@ -70,10 +70,10 @@ def differentiated_types(args: Sequence[Any], numbers: Sequence[int]) -> tuple[t
 
     Arguments:
         args: the arguments.
-        numbers: the numbers of those that are differentiated.
+        numbers: the numbers of the differentiated ones.
 
     Returns:
-        The types, as of tensors that require grad; None if one of them is not a float or an array of floats.
+        The types, as for tensors that require grad, or None if one of them is not a float or an array of floats.
     """
     kinds = [type_key(arg) for arg in args]
     floats = []
@@ -92,12 +92,12 @@ def differentiated_types(args: Sequence[Any], numbers: Sequence[int]) -> tuple[t
 def gradient_call(
     specialization: SourceSpecialization, count: int, numbers: Sequence[int], floats: tuple[int, ...]
 ) -> GradientCall | None:
-    """Return the dispatch of calls that a specialization runs; None if it cannot run them.
+    """Return the dispatch of calls that a specialization can run, or None if it cannot run them.
 
     Arguments:
         specialization: the specialization.
         count: the number of arguments.
-        numbers, floats: the numbers of those that are differentiated, and of the floats among them.
+        numbers, floats: the numbers of the differentiated arguments, and of the floats among them.
     """
     source = specialization.source
     if source is None or not isinstance(source.result, Var):

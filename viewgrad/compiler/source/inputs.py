@@ -1,4 +1,4 @@
-"""The inputs of a program from source: their values in a call, and whether the program takes them."""
+"""The inputs of a program from source: their values in a call, and checks that the program accepts them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def input_value(each: Input, given: Sequence[Any]) -> Any:
 
 
 def input_arrays(source: Source, given: Sequence[Any], may_share: bool = False) -> list[Any] | None:
-    """Return the inputs of a program as arrays and numbers; None if they are not of their kinds.
+    """Return the inputs of a program as arrays and numbers, or None if they are not of the expected kinds.
 
     Arguments:
         source: the program.
@@ -80,14 +80,14 @@ def input_arrays(source: Source, given: Sequence[Any], may_share: bool = False) 
 
 
 def _may_share(arrays: Sequence[Array]) -> bool:
-    """Return whether an array occurs twice, or is a view."""
+    """Return whether an array occurs twice or is a view."""
     if len(arrays) == 2 and arrays[0] is not arrays[1]:
         return arrays[0].base is not None or arrays[1].base is not None
     return len(set(map(id, arrays))) < len(arrays) or any(each.base is not None for each in arrays)
 
 
 def is_writable(value: Any, is_recording: bool) -> bool:
-    """Return whether an argument can be written to as a whole, so that a program may do it.
+    """Return whether an argument can be written to as a whole, so that a program may do so.
 
     Arguments:
         value: the argument, an array or a tensor.
@@ -102,7 +102,7 @@ def is_writable(value: Any, is_recording: bool) -> bool:
 
 
 def input_places(inputs: Sequence[Input], given: Sequence[Any]) -> set[tuple[int, Any]]:
-    """Return the places of inputs that are not arguments: the address of their holder, and their key there."""
+    """Return the locations of inputs that are not arguments: the address of their container, and their key there."""
     found: set[tuple[int, Any]] = set()
     for each in inputs:
         if not each.path.steps:

@@ -1,6 +1,6 @@
-"""The intermediate representation: a structured program over numbers and arrays.
+"""The intermediate representation: a structured program of numbers and arrays.
 
-Expressions are trees. A statement holds one operation on arrays at most; trees of elementwise operations are kept
+Expressions are trees. A statement contains at most one operation on arrays; trees of elementwise operations are kept
 whole. Loops and branches are statements with blocks, and there are no jumps.
 """
 
@@ -18,7 +18,7 @@ from .value_types import INT, Arr, Kind, Num
 
 @attrs.frozen
 class Const:
-    """A number that is known."""
+    """A known number."""
 
     value: Any
     kind: Kind
@@ -67,7 +67,7 @@ class Get:
     Attributes:
         base: the array.
         index: an item for each of its axes, and `NEW`.
-        safe: whether the index is known to be in range, and not negative.
+        safe: whether the index is known to be in range and not negative.
     """
 
     base: Var
@@ -77,18 +77,18 @@ class Get:
 
     @property
     def is_basic(self) -> bool:
-        """Return whether it is an element or a view."""
+        """Return whether the result is an element or a view."""
         return not any(isinstance(getattr(item, "kind", None), Arr) for item in self.index)
 
     @property
     def is_view(self) -> bool:
-        """Return whether it is a view."""
+        """Return whether the result is a view."""
         return isinstance(self.kind, Arr) and self.is_basic
 
 
 @attrs.frozen
 class Op:
-    """An elementwise operator, by the name of its row."""
+    """An elementwise operator, identified by the name of its row."""
 
     name: str
     args: tuple[Any, ...]
@@ -97,7 +97,7 @@ class Op:
 
 @attrs.frozen
 class Lazy:
-    """`and`, `or`, `not`, and `if` (test, then, otherwise), which evaluate only what they need."""
+    """The operators `and`, `or`, `not` and `if` (test, then, otherwise), which evaluate only the operands they need."""
 
     name: str
     args: tuple[Any, ...]
@@ -106,19 +106,19 @@ class Lazy:
 
 @attrs.frozen
 class Call:
-    """A function of arrays: one that creates them, a view, a reduction, a product.
+    """A call of a function of arrays, such as a creation function, a view, a reduction or a product.
 
     Attributes:
-        name: the name of the function, as NumPy's: "linalg.solve".
-        args: expressions, or tuples of them.
-        options: names and values of options that are known.
+        name: the name of the function in NumPy, such as "linalg.solve".
+        args: the arguments: expressions or tuples of expressions.
+        options: the names and values of known options.
         is_view: whether the result is a view of the first argument.
     """
 
     name: str
     args: tuple[Any, ...]
     options: tuple[tuple[str, Any], ...]
-    kind: Any  # a kind, or a tuple of them
+    kind: Any  # a kind or a tuple of kinds
     is_view: bool = False
 
 
@@ -131,7 +131,7 @@ class Pull:
         number: the number of the operand.
         args: the operands; None for those that the formula does not read.
         result: the value of the operator, or None if the formula does not read it.
-        grad: the gradient of that.
+        grad: the gradient of the operator's value.
     """
 
     name: str
@@ -188,7 +188,7 @@ def mapped(expr: Any, change: Callable[[Any], Any]) -> Any:
 
     Arguments:
         expr: the expression.
-        change: gives what stands in the place of a node.
+        change: a function that returns the replacement of a node.
     """
 
     def item(each: Any) -> Any:
@@ -229,13 +229,13 @@ class Let:
 
 @attrs.define(eq=False)
 class Set:
-    """Write to an array.
+    """A write to an array.
 
     Attributes:
         base: the array.
-        index: where.
-        value: what.
-        op: "add" or "sub" to add to the present value, or subtract from it.
+        index: the index of the written part.
+        value: the value to write.
+        op: "add" or "sub" to add to or subtract from the current value.
         safe: whether the index is known to be in range, and not negative.
     """
 
@@ -249,12 +249,12 @@ class Set:
 
 @attrs.define(eq=False)
 class Check:
-    """Give up unless a condition holds; the function then runs eagerly.
+    """A check that ends the program unless a condition is true; the function then runs eagerly.
 
     Attributes:
         test: the condition.
-        of_index: whether it says that an index is in range.
-        of_capacity: whether it checks the capacity of a list; if it fails, the program runs again with more.
+        of_index: whether it checks that an index is in range.
+        of_capacity: whether it checks the capacity of a list; if it fails, the program is rerun with more capacity.
     """
 
     test: Any
@@ -270,11 +270,11 @@ class For:
     Attributes:
         name: the variable.
         low, high: expressions that the body does not change.
-        step: a number that is known.
+        step: a known number.
         body: the statements.
-        last: the variable that holds the last value that the loop variable had, or `low - step`; None if not needed.
+        last: the variable for the last value of the loop variable, or `low - step`; None if not needed.
         stop: the variable that ends the loop after an iteration that sets it.
-        down: whether it runs backwards, from `last` where there is one.
+        down: whether it runs backwards, from `last` if there is one.
     """
 
     name: str
@@ -290,14 +290,14 @@ class For:
 
 @attrs.define(eq=False)
 class While:
-    """A loop while a condition holds.
+    """A loop that runs while a condition is true.
 
     Attributes:
         test: the condition.
         body: the statements.
         count: the variable that counts the iterations; None if not needed.
         stop: the variable that ends the loop after an iteration that sets it.
-        down: whether it undoes as many iterations as `count` says.
+        down: whether it undoes the `count` iterations.
     """
 
     test: Any
@@ -320,7 +320,7 @@ class If:
 
 @attrs.define(eq=False)
 class Push:
-    """Keep a value on the tape."""
+    """A push of a value to the tape."""
 
     value: Any
     line: int = 0
@@ -336,7 +336,7 @@ class Pop:
 
 @attrs.define(eq=False)
 class Add:
-    """An addition to an array of adjoints; sums over broadcast axes are taken first."""
+    """An addition to an array of adjoints, after summation over broadcast axes."""
 
     target: Any  # Var or Get
     value: Any
@@ -373,13 +373,13 @@ class Segmented:
     """A loop that is run in segments, so that its tape stays within a limit.
 
     Attributes:
-        name: the name of the object that runs it.
+        name: the name of the object that runs the loop.
         low, high: the bounds of a `For`; None for a `While`.
         step: the step of a `For`.
-        plain: some iterations without the tape.
-        taped: the same with the tape.
-        first, until: the variables for the bounds of a segment; for a `While` the second is a number of iterations.
-        ran: the variable that says how far a segment came; None if it always comes to its end.
+        plain: iterations without the tape.
+        taped: iterations with the tape.
+        first, until: the variables for the bounds of a segment; for a `While`, the second is a number of iterations.
+        ran: the variable that stores how far a segment ran; None if it always runs to its end.
         stop: the variable that ends the loop early.
         state: the state to restore before iterations are run again.
     """
@@ -400,7 +400,7 @@ class Segmented:
 
 @attrs.define(eq=False)
 class SegmentedBack:
-    """The reverse of a loop that is run in segments.
+    """The reverse of a loop that runs in segments.
 
     Attributes:
         loop: the loop.
@@ -415,7 +415,7 @@ class SegmentedBack:
 Block = list[Any]
 
 
-# The fields of statements that hold blocks.
+# The fields of statements that contain blocks.
 BLOCKS: Final[dict[type, tuple[str, ...]]] = {
     For: ("body",), While: ("body",), SegmentedBack: ("body",), Segmented: ("plain", "taped"), If: ("then", "other"),
 }
@@ -427,7 +427,7 @@ def blocks_of(stmt: Any) -> Sequence[Block]:
 
 
 def with_statements(block: Block, replacements: Mapping[int, Any]) -> Block:
-    """Return a block with other statements in place of some without blocks; what does not change is not copied.
+    """Return a block with some statements without nested blocks replaced; unchanged parts are not copied.
 
     Arguments:
         block: the block.
@@ -443,12 +443,12 @@ def with_statements(block: Block, replacements: Mapping[int, Any]) -> Block:
 
 
 def with_loops(block: Block, change: Callable[[Any, tuple[Any, ...]], Block], loops: tuple[Any, ...] = ()) -> Block:
-    """Return a block with other statements in place of its outermost loops.
+    """Return a block with its outermost loops replaced by other statements.
 
     Arguments:
         block: the block.
-        change: returns the statements for a loop, given the loops around it.
-        loops: the loops around the block.
+        change: a function that returns the statements for a loop, given the enclosing loops.
+        loops: the loops that enclose the block.
     """
     found: Block = []
     for stmt in block:
@@ -463,7 +463,7 @@ def with_loops(block: Block, change: Callable[[Any, tuple[Any, ...]], Block], lo
 
 
 def targets_text(names: Sequence[str]) -> str:
-    """Return the targets of an assignment that unpacks a tuple, which may have one element."""
+    """Return the source of the targets of a tuple assignment, which may have a single element."""
     return f"{names[0]}," if len(names) == 1 else ", ".join(names)
 
 
@@ -476,7 +476,7 @@ def statements(block: Block) -> Iterator[Any]:
 
 
 def expressions_of(stmt: Any) -> Iterator[Any]:
-    """Yield the expressions that a statement reads itself, and not in its blocks."""
+    """Yield the expressions that a statement reads itself, excluding its blocks."""
     if isinstance(stmt, (Let, LetMany, Push)):
         yield stmt.value
     elif isinstance(stmt, Set):
@@ -499,7 +499,7 @@ def expressions_of(stmt: Any) -> Iterator[Any]:
 
 
 def nodes_of(stmt: Any) -> Iterator[Any]:
-    """Yield the expressions that a statement reads itself, and all their subexpressions."""
+    """Yield the expressions that a statement reads itself, and all of their subexpressions."""
     for expr in expressions_of(stmt):
         yield from nodes(expr)
 
@@ -543,7 +543,7 @@ def place_kind(base: Var, index: Sequence[Any]) -> Kind:
 
 
 def get(base: Var, index: tuple[Any, ...]) -> Get:
-    """Return a part of an array, from the items of an index for each axis."""
+    """Return a part of an array, given an index item for each axis."""
     return Get(base, index, place_kind(base, index))
 
 
@@ -558,7 +558,7 @@ def is_bar(name: str) -> bool:
 
 
 def is_number(expr: Any) -> bool:
-    """Return whether an expression gives a number."""
+    """Return whether the value of an expression is a number."""
     return isinstance(expr.kind, Num)
 
 

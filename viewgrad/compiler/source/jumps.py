@@ -1,6 +1,6 @@
-"""Jumps rewritten as branches and flags: `break`, `continue` and early `return`.
+"""Elimination of jumps: `break`, `continue` and early `return` are rewritten as branches and flags.
 
-The code after a branch that jumps moves into its other side, so that most programs need no flag but the one that ends
+The code after a branch that jumps moves into its other side, so most programs need no flag except the one that ends
 their loop. The result is Python without jumps, in which `return` is an assignment to `VALUE`.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 VALUE: Final = "result"
-STOP: Final = "stop"  # the attribute of a loop
+STOP: Final = "stop"  # the attribute of a loop with its flag
 FLAGS: Final = ("_stop", "_skip", "_returned")
 Stmts = list[ast.stmt]
 
@@ -20,11 +20,11 @@ Stmts = list[ast.stmt]
 def eliminate_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
     """Return the statements of a function without jumps.
 
-    Loops that may end early have an attribute `stop`: the name of the flag that ends them.
+    Loops that may end early have an attribute `stop`, the name of the flag that ends them.
 
     Arguments:
         body: the statements; they are not changed.
-        value: the variable that holds what the function returns.
+        value: the variable for the function's return value.
     """
     writer = _Writer(value)
     found, jumps, always = writer.block(body, None)
@@ -38,7 +38,7 @@ def eliminate_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
 
 
 def is_flag(name: str) -> bool:
-    """Return whether a variable is a flag that was made here."""
+    """Return whether a variable is a flag created by this module."""
     return name.startswith(FLAGS)
 
 
@@ -57,7 +57,7 @@ class _Writer:
 
         Arguments:
             stmts: the block.
-            loop: the number of the innermost loop around it.
+            loop: the number of the innermost enclosing loop.
         """
         found: Stmts = []
         jumps: frozenset[str] = frozenset()
@@ -78,7 +78,7 @@ class _Writer:
                 other, in_other, _ = self.block(stmt.orelse, loop)
                 found.append(_if(stmt, stmt.test, then, other))
                 inside = in_then | in_other
-                if inside:  # it may jump from somewhere inside
+                if inside:  # may jump from inside
                     tail, more, always = self.block(rest, loop)
                     if tail:
                         found.append(_if(stmt, _none_of(inside, loop), tail, []))
@@ -102,7 +102,7 @@ class _Writer:
         return found, jumps, False
 
     def jump(self, stmt: ast.stmt, loop: int | None) -> tuple[Stmts, frozenset[str]] | None:
-        """Return the statements that replace a jump, and the jump; None for other statements."""
+        """Return the statements that replace a jump, and the kind of jump; None for other statements."""
         found: Stmts = []
         if isinstance(stmt, ast.Return):
             if stmt.value is not _SET:
@@ -143,7 +143,9 @@ class _Writer:
         return other[0]
 
     def branch(self, stmt: ast.If, rest: Stmts, loop: int | None) -> tuple[ast.stmt, frozenset[str], bool] | None:
-        """Return a branch that jumps on one side, with what follows it moved into the other side; None for others."""
+        """Return a branch that jumps on one side, with the following statements moved into the other side; None for
+        others.
+        """
         then, in_then, then_always = self.block(stmt.body, loop)
         other, in_other, other_always = self.block(stmt.orelse, loop)
         if then_always and other_always:
@@ -177,7 +179,7 @@ class _Writer:
         return found, "return" in jumps, f"_stop{number}" if stops else None
 
 
-_SET: Final = ast.Constant("set")  # the returned value was assigned before
+_SET: Final = ast.Constant("set")  # the return value was already assigned
 
 
 def _return_set(at: ast.stmt) -> ast.stmt:
@@ -185,7 +187,7 @@ def _return_set(at: ast.stmt) -> ast.stmt:
 
 
 def _is_endless(loop: ast.For | ast.While) -> bool:
-    """Return whether a loop ends by `return` only."""
+    """Return whether a loop ends only by `return`."""
     if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant) or not loop.test.value:
         return False
     waiting: list[ast.AST] = list(loop.body)
@@ -222,7 +224,7 @@ def _if(at: ast.stmt, test: ast.expr, then: Stmts, other: Stmts) -> ast.stmt:
 
 
 def _without_unread_flags(stmts: Stmts) -> Stmts:
-    """Yield the statements without assignments to flags that are not read."""
+    """Yield the statements without assignments to unused flags."""
     read = {node.id for stmt in stmts for node in ast.walk(stmt) if isinstance(node, ast.Name)
             and isinstance(node.ctx, ast.Load)}
     read |= {name for stmt in stmts for node in ast.walk(stmt)

@@ -1,4 +1,4 @@
-"""The operators and library functions that programs may use, and their names in the compiler."""
+"""The operators and library functions that programs may use, with their names in the compiler."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PURE: Final = frozenset(
     maximum.accumulate minimum.accumulate take_along_axis
     """.split()
 )
-# Functions of arrays that go by several names.
+# Functions of arrays with several names.
 ALIASES: Final = {"concat": "concatenate", "amax": "max", "amin": "min", "permute_dims": "transpose"}
 # Row names of NumPy's elementwise functions with other names.
 RENAMED: Final = {
@@ -88,7 +88,9 @@ OTHERS: Final[dict[Any, tuple[str, ...]]] = {
 
 @functools.cache
 def _names(loaded: int) -> dict[int, tuple[str, Any]]:
-    """Return a dict from addresses to library functions and their names; a kept function keeps its address."""
+    """Return a dict from addresses to library functions and their names; keeping the functions prevents reuse of
+    addresses.
+    """
     found: dict[int, tuple[str, Any]] = {}
 
     def add(value: Any, name: str) -> None:
@@ -123,10 +125,10 @@ def _names(loaded: int) -> dict[int, tuple[str, Any]]:
 
 
 def _member(module: str, name: str) -> Any:
-    """Return a member of one of the namespaces, if it was imported."""
+    """Return a member of one of the namespaces, if it has been imported."""
     try:
         return getattr(sys.modules.get(module), name, None)
-    except Exception:  # names that are computed at each access
+    except Exception:  # names that are recomputed at each access
         return None
 
 
@@ -134,7 +136,7 @@ NAMESPACES: Final = ("viewgrad.math", "viewgrad.numpy", "viewgrad.numpy.linalg",
 
 
 def library_name(value: Any) -> str | None:
-    """Return the name of a library function, such as "numpy.sin" or "builtins.abs"; None for other functions."""
+    """Return the name of a library function, such as "numpy.sin" or "builtins.abs", or None for other functions."""
     try:
         found = _names(sum(name in sys.modules for name in NAMESPACES)).get(id(value))
     except TypeError:

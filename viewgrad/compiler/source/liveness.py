@@ -1,4 +1,4 @@
-"""Liveness: variables that statements read before they bind them."""
+"""Liveness: the variables that statements read before they bind them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .ir import Block, For, Get, If, Pop, Set, Var, While, assigned, blocks_of, 
 
 
 def reads_of(stmt: Any) -> Iterator[str]:
-    """Yield the variables that a statement reads itself, and not in its blocks."""
+    """Yield the variables that a statement reads itself, excluding its blocks."""
     for expr in expressions_of(stmt):
         for node in nodes(expr):
             if isinstance(node, Var):
@@ -28,12 +28,12 @@ def reads_of(stmt: Any) -> Iterator[str]:
 
 
 def is_read_first(stmts: Block, name: str) -> bool:
-    """Return whether a variable may be read as it was before some statements."""
+    """Return whether a variable's previous value may be read by the given statements."""
     return use_of(stmts, name)[0]
 
 
 def use_of(stmts: Block, name: str) -> tuple[bool, bool]:
-    """Return whether a variable may be read before some statements bind it, and whether they always bind it."""
+    """Return whether a variable may be read before the statements bind it, and whether they always bind it."""
     for stmt in stmts:
         if name in reads_of(stmt):
             return True, False
@@ -54,11 +54,11 @@ def use_of(stmts: Block, name: str) -> tuple[bool, bool]:
 
 
 def read_before_bound(stmts: Block, bound: set[str]) -> set[str]:
-    """Return the variables that some statements may read as they were before.
+    """Return the variables whose previous values may be read by the given statements.
 
     Arguments:
         stmts: the statements.
-        bound: the variables that are bound already, to which those are added that the statements always bind.
+        bound: the variables that are already bound; those that the statements always bind are added.
     """
     found: set[str] = set()
     for stmt in stmts:

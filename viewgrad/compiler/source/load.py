@@ -1,4 +1,4 @@
-"""Loading of generated source: by Python's compiler, and kernels by Numba."""
+"""Loading of generated source, by Python's compiler, and of kernels, by Numba."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _numbers: Final = itertools.count()
 def load(
     written: Written, executor: str, given: dict[str, Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """Return the function `program` of a source, and for Python one in which numbers are NumPy's.
+    """Return the function `program` defined by a source, and for Python also a variant with NumPy's numbers.
 
     Arguments:
         written: the source.
         executor: "numba" or "python".
-        given: names that it uses besides those of the library.
+        given: names that it uses in addition to those of the library.
     """
     if executor == "numba":
         space = _host_space() | given
@@ -54,11 +54,11 @@ def load(
 
 
 def compiled_kernel(kernel: Kernel, space: dict[str, Any]) -> Any:
-    """Return a kernel as a function that Numba compiles when it is first called.
+    """Return a kernel as a function that Numba compiles on its first call.
 
     Arguments:
         kernel: the kernel.
-        space: the names of the program that calls it; the compiled function itself replaces the first one there.
+        space: the globals of the program that calls it, in which the compiled function replaces the kernel.
     """
     compiled = _compiled(kernel.source, kernel.name, kernel.wraps)
 
@@ -74,7 +74,7 @@ def compiled_kernel(kernel: Kernel, space: dict[str, Any]) -> Any:
 
 @functools.cache
 def native_functions() -> dict[str, Callable[[], Any]]:
-    """Return the makers of the compiled forms of the functions that kernels call."""
+    """Return the functions that create the compiled forms of the functions called by kernels."""
     made: dict[str, Any] = {}
     plain: dict[str, Any] = {}
     for module, these in ((functions, FUNCTIONS), (runtime, KERNEL)):
@@ -153,7 +153,7 @@ def _version() -> str:
 
 
 def as_list(array: Any) -> Any:
-    """Return the elements of an array, as lists."""
+    """Return the elements of an array as nested lists."""
     return array.tolist()
 
 
@@ -163,12 +163,12 @@ def take_list(array: Any, elements: Any) -> None:
 
 
 def as_number(value: Any) -> Any:
-    """Return a number as a Python number."""
+    """Convert a number to a Python number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def not_negative(index: int) -> int:
-    """Return an index that does not count from the end."""
+    """Return an index after checking that it is not negative."""
     if index < 0:
         raise IndexError
     return index

@@ -1,4 +1,4 @@
-"""A call of a program from source as one step of the graph."""
+"""A call of a program from source as one node of the graph."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class _PlainInput:
 
 
 class SourceBackward(Node):
-    """The step of a call.
+    """The node of a call.
 
     Attributes:
-        edges: one for each input that is differentiated.
+        edges: one for each differentiated input.
         outputs: the number of outputs.
         program: the program.
-        numbers: the numbers of these inputs.
-        saved: the inputs as they were: saved tensors, or what else they are.
-        given: the arrays that the program got.
-        borrowed: for each of these, whether it is the memory of a tensor.
-        pullback: gives gradients once; None after that, and once it was released.
-        tapes: runs the program again.
-        replay: runs the function eagerly.
+        numbers: the numbers of the differentiated inputs.
+        saved: the saved inputs: saved tensors, or other values.
+        given: the arrays passed to the program.
+        borrowed: for each of these arrays, whether it is the memory of a tensor.
+        pullback: a function that computes the gradients once; None afterwards, and once released.
+        tapes: the object that reruns the program.
+        replay: a function that runs the function eagerly.
     """
 
     __slots__ = ("borrowed", "edges", "given", "numbers", "outputs", "program", "pullback", "replay", "saved", "tapes")
@@ -80,7 +80,7 @@ class SourceBackward(Node):
         ])
 
     def _pulled(self, pullback: Any, arrays: list[Any], seeds: Sequence[Any]) -> Any:
-        """Return the gradients of the inputs; run the program again first if its run was not kept."""
+        """Return the gradients of the inputs, rerunning the program first if its run was not kept."""
         with np.errstate(all="ignore"):
             if pullback is None:
                 own = [np.array(each, order="C") if isinstance(each, np.ndarray) and each.ndim else
@@ -106,7 +106,7 @@ class SourceBackward(Node):
         return self.by_function(grads, edges)
 
     def _by_programs(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...] | None:
-        """Return the gradients from the program, with a node that differentiates them; None if that fails."""
+        """Return the gradients from the program, with a node that differentiates them, or None if that fails."""
         seeds = [None if each is None else each._array for each in grads]
         arrays = [each.array if type(each) is not _PlainInput else each.value for each in self.saved]
         try:
@@ -133,10 +133,10 @@ class SourceBackward(Node):
             return tuple(pull_back(outputs, grads, wanted, create_graph=True))
 
     def gradients_by_function(self, saved: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Tensor], Sequence[Any]]:
-        """Return the differentiated inputs, and their gradients from an eager run of the function.
+        """Return the differentiated inputs and their gradients from an eager run of the function.
 
         Arguments:
-            saved: the inputs as they were.
+            saved: the saved inputs.
             seeds: the gradients of the results.
         """
         leaves, outputs = self._replayed(saved, _apart)
@@ -145,11 +145,11 @@ class SourceBackward(Node):
     def _replayed(
         self, saved: Sequence[Any], made: Callable[[Tensor], Tensor] = lambda tensor: tensor
     ) -> tuple[list[Tensor], Sequence[Any]]:
-        """Return the differentiated inputs, and the results of the function for them.
+        """Return the differentiated inputs and the results of the function for them.
 
         Arguments:
-            saved: the inputs as they were.
-            made: gives what stands in the place of an input that is differentiated.
+            saved: the saved inputs.
+            made: a function that returns the replacement of a differentiated input.
         """
         tensors: dict[int, Any] = {
             number: each.value.copy() for number, each in enumerate(saved)
@@ -174,14 +174,15 @@ class SourceBackward(Node):
 
 
 class SourceDoubleBackward(Node):
-    """The step of the gradient of a call, which a program differentiates: the tangent of that of the call, reversed.
+    """The node of the gradient of a call, differentiated by a program: the reverse of the tangent of the call's
+    program.
 
     Attributes:
-        edges: one for each input that is differentiated, and one for each gradient of a result.
-        outputs: the number of inputs that are differentiated.
-        first: the step of the call.
-        saved: the inputs as they were.
-        seeds: the gradients of the results as they were.
+        edges: one for each differentiated input, and one for each gradient of a result.
+        outputs: the number of differentiated inputs.
+        first: the node of the call.
+        saved: the saved inputs.
+        seeds: the saved gradients of the results.
     """
 
     __slots__ = ("edges", "first", "outputs", "saved", "seeds")
@@ -204,7 +205,7 @@ class SourceDoubleBackward(Node):
             found = self._by_program(along)
         except Exception:  # computed by the function itself
             found = None
-        # NaN may come from a product of zero and an infinite slope, which eager differentiation omits.
+        # NaN may come from the product of zero and an infinite derivative, which eager differentiation omits.
         is_usable = found is not None and all(np.isfinite(each).all() for each in found if each is not None)
         if found is not None and is_usable and not program.checks_second:
             return tuple([None if edge is None else each for edge, each in zip(edges, found)])
@@ -220,7 +221,7 @@ class SourceDoubleBackward(Node):
         return expected
 
     def _by_program(self, along: Sequence[Any]) -> list[Any]:
-        """Return the gradients of the inputs and of the seeds, from the program."""
+        """Return the gradients of the inputs and of the seeds, computed by the program."""
         first = self.first.program
         program = first.second()
         arrays = [_readable(each.array if type(each) is not _PlainInput else each.value) for each in self.saved]
@@ -229,7 +230,7 @@ class SourceDoubleBackward(Node):
                     for n in first.wanted]
         with np.errstate(all="ignore"):
             outputs, pullback = self.first.tapes.run(program, [*arrays, *[each[()] for each in tangents]])
-            outputs = [np.array(each) for each in outputs]  # copies: the reverse part may write to them
+            outputs = [np.array(each) for each in outputs]  # copies, since the reverse part may write to them
             count = len(first.results)
             seeds = [None if each is None else each.array[()] for each in self.seeds]
             found = pullback(*[None] * count, *seeds) if pullback is not None else ()
@@ -257,7 +258,7 @@ class SourceDoubleBackward(Node):
         return tuple([None if edge is None else each for edge, each in zip(edges, made)])
 
     def saved_values(self) -> list[tuple[str, Any]]:
-        """Return the inputs, and the gradients of the results."""
+        """Return the inputs and the gradients of the results."""
         if self.saved is None:
             return []
         return [("inputs", [each for each in self.saved if type(each) is not _PlainInput]),
@@ -274,12 +275,12 @@ def _apart(tensor: Tensor) -> Tensor:
 
 
 def _or_zeros(array: Any, other: Any) -> Any:
-    """Return an array; zeros like the other one if it is None."""
+    """Return an array, or zeros like another one if it is None."""
     return np.zeros(np.shape(other if other is not None else 0.0)) if array is None else array
 
 
 def _readable(value: Any) -> Any:
-    """Return an array that a program may read, or a number."""
+    """Return an array or a number that a program may read."""
     if isinstance(value, np.ndarray):
         return np.array(value, order="C") if value.ndim else value[()]
     return value
@@ -289,17 +290,17 @@ def outputs_of(
     program: Any, tensors: Sequence[Tensor], has_history: Sequence[bool], values: Sequence[Any], given: Sequence[Any],
     pullback: Any, tapes: Any, replay: Callable[[dict[int, Any]], Any],
 ) -> list[Tensor]:
-    """Return the results of a program as tensors, with one node as their history.
+    """Return the results of a program as tensors, with a single node as their history.
 
     Arguments:
         program: the program.
         tensors: its results.
-        has_history: for each of them, whether it depends on an input that is differentiated.
-        values: its inputs, as the caller gave them.
+        has_history: for each of them, whether it depends on a differentiated input.
+        values: its inputs, as passed by the caller.
         given: its inputs, as arrays and numbers.
-        pullback: gives gradients of inputs from those of results, once.
-        tapes: runs the program.
-        replay: runs the function eagerly.
+        pullback: a function that computes the gradients of inputs from those of results, once.
+        tapes: the object that runs the program.
+        replay: a function that runs the function eagerly.
     """
     node = numbered(SourceBackward)
     node.numbers = list(program.wanted)

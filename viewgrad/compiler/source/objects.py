@@ -1,7 +1,7 @@
-"""Objects from outside of a function: its arguments and captured state, their values, and their guards.
+"""Objects from outside a function (its arguments and captured state), their values, and their guards.
 
-Arrays and floats are inputs, which are read again at each call. Integers and strings that are captured, functions,
-modules and classes are known, and must not change.
+Arrays and floats are inputs, which are read again at each call. Captured integers and strings, functions, modules and
+classes are known, and must not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .value_types import DTYPES, INT, Kind, Num, kind_of
 from .values import Path, RecordValue, Static, TupleValue
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
-MANY: Final = 64  # items of a container
+MANY: Final = 64  # the maximum number of items of a container
 
 
 @attrs.frozen(eq=False)
@@ -48,7 +48,7 @@ class Guard:
     Attributes:
         path: its access path.
         value: its value when the function was read.
-        how: "is" for the same object, "equal" for type and value, "length", or "absent" of a key.
+        how: "is" for identity, "equal" for type and value, "length", or "absent" for a missing key.
     """
 
     path: Path
@@ -56,14 +56,14 @@ class Guard:
     how: str
 
     def matches(self, now: Any) -> bool:
-        """Return whether a value of an equal type and value, or of the same length, occurs."""
+        """Return whether a value has the expected type and value, or length."""
         if self.how == "equal":
             return now is self.value or (type(now) is type(self.value) and repr(now) == repr(self.value))
         return bool(len(now) == self.value)
 
 
 def guards_hold(guards: Sequence[Guard], arguments: Any) -> bool:
-    """Return whether everything that guards name is unchanged; the loop is flat, since each call runs it."""
+    """Return whether everything that the guards refer to is unchanged; the loop is flat, since each call runs it."""
     for guard in guards:
         path, value, how = guard.path, guard.value, guard.how
         found = arguments[path.root] if path.is_argument else path.root
@@ -84,7 +84,9 @@ def guards_hold(guards: Sequence[Guard], arguments: Any) -> bool:
 
 
 def quick_check(guards: Sequence[Guard]) -> Callable[[Sequence[Any]], bool]:
-    """Return a function of the arguments that may return False although all guards hold, but never True if not."""
+    """Return a function of the arguments that may return False although all guards are satisfied, but never True if
+    not.
+    """
     if len(guards) > MOST_CHECKED:
         return lambda arguments: False
     checks = []
@@ -96,24 +98,24 @@ def quick_check(guards: Sequence[Guard]) -> Callable[[Sequence[Any]], bool]:
 
 @attrs.define(eq=False)
 class ListCapacity:
-    """The capacity of the lists of a program, which grows when a run needs more."""
+    """The capacity of the lists of a program, which is increased when a run needs more."""
 
     size: int = 64
 
 
 class Fields:
-    """The class of records that stand for structured arrays."""
+    """The class of records that represent structured arrays."""
 
 
 @attrs.frozen(eq=False)
 class Getter:
-    """An attribute that a function of the object computes."""
+    """An attribute computed by a method of the object."""
 
     function: Any
 
 
 def record_fields(kind: type) -> list[str] | None:
-    """Return the names of the fields of a dataclass or attrs class; None for others."""
+    """Return the names of the fields of a dataclass or attrs class, or None for others."""
     if attrs.has(kind):
         return [field.name for field in attrs.fields(kind)]
     found = getattr(kind, "__dataclass_fields__", None)
@@ -121,7 +123,7 @@ def record_fields(kind: type) -> list[str] | None:
 
 
 def runs_code(value: Any, name: str) -> bool:
-    """Return whether looking an attribute up runs code of the user, properties aside."""
+    """Return whether looking up an attribute runs user code other than properties."""
     kind = type(value)
     plain: Any = type.__getattribute__ if isinstance(value, type) else object.__getattribute__
     if kind.__getattribute__ is not plain and not is_library_class(kind):
@@ -138,10 +140,10 @@ def runs_code(value: Any, name: str) -> bool:
 
 
 class ObjectReader:
-    """Finds out what objects mean.
+    """Determines the values of objects.
 
     Arguments:
-        static: the names of integers among the arguments that are known.
+        static: the names of integer arguments whose values are known.
     """
 
     def __init__(self, static: frozenset[str] = frozenset()) -> None:
@@ -149,7 +151,7 @@ class ObjectReader:
         self.static = static
         self.guards: dict[Any, Guard] = {}
         self.captured: dict[Any, Any] = {}
-        self.paths: list[Any] = []  # objects that keep the addresses used as keys valid
+        self.paths: list[Any] = []  # objects that are kept alive because their addresses are used as keys
         self.capacity: ListCapacity | None = None
         self.out.capacity = self.list_capacity
 
@@ -177,7 +179,7 @@ class ObjectReader:
         return self.tree(value, path, name)
 
     def structured(self, array: Any, path: Path, name: str) -> RecordValue:
-        """Return a structured array, as from `np.genfromtxt`: a record whose fields are arrays."""
+        """Return a structured array, such as from `np.genfromtxt`, as a record whose fields are arrays."""
         if path.is_argument:
             raise self.out.refused(f"{name} has dtype {array.dtype}")
         self.guard(array, path)
@@ -220,7 +222,7 @@ class ObjectReader:
         return Static(value, path)
 
     def guard(self, value: Any, path: Path) -> None:
-        """Guard an object, which must not change."""
+        """Guard an object that must not change."""
         if path.is_argument and not path.steps:
             return
         key = (path.is_argument, path.root if path.is_argument else id(path.root), path.steps)
@@ -267,7 +269,7 @@ class ObjectReader:
         made = next(((each, vars(each)[name]) for each in classes if name in vars(each)), None)
         if made is not None and isinstance(made[1], classmethod) and name not in (own if kind is not type else ()):
             self.guard(made[1], Path(made[0], False).to("attr", "__dict__").to("key", name))
-            return Static(getattr(value, name))  # another object each time
+            return Static(getattr(value, name))  # a different object each time
         if runs_code(value, name):
             raise self.out.refused(f"{name} of a {kind.__name__} is a computed attribute")
         if isinstance(member, property):

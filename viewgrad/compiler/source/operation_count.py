@@ -12,7 +12,7 @@ import numpy as np
 from .ir import Block, Call, Const, Dim, For, If, Op, Pull, Var, While, expressions_of, nodes
 from .value_types import Arr
 
-# Products and factorisations sum over one more axis than their results have.
+# Products and factorizations sum over one more axis than their results have.
 CONTRACTIONS: Final = ("linalg.", "matmul", "dot", "einsum", "tensordot", "convolve", "correlate")
 
 
@@ -23,7 +23,7 @@ class _Sizes:
     Attributes:
         shapes: the shapes of arrays, by variable.
         values: the values of numbers, by variable.
-        longest: the length of the longest axis, which stands for lengths that are not known.
+        longest: the length of the longest axis, used in place of unknown lengths.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -31,12 +31,12 @@ class _Sizes:
     longest: int
 
     def elements(self, ndim: int) -> int:
-        """Return the size of the largest input with so many dimensions."""
+        """Return the size of the largest input with the given number of dimensions."""
         return max([math.prod(shape) for shape in self.shapes.values() if len(shape) == ndim],
                    default=self.longest**ndim)
 
     def value(self, expr: Any) -> float | None:
-        """Return the value of an integer expression; None if it is not known."""
+        """Return the value of an integer expression, or None if it is unknown."""
         if isinstance(expr, Const):
             return float(expr.value)
         if isinstance(expr, Var):
@@ -53,10 +53,10 @@ class _Sizes:
 
 
 def count_operations(body: Block, names: Sequence[str], inputs: Sequence[Any]) -> float:
-    """Return about how many operations on single elements a run of a program makes.
+    """Return an estimate of the number of operations on single elements in a run of a program.
 
-    The count depends on the program, on shapes and on integers, so that it is the same in each run. Bounds of loops
-    that are computed from other values, and `while` loops, count as many iterations as the longest axis is long.
+    The count depends on the program, on shapes and on integers, so it is the same in each run. Loops whose bounds are
+    computed from other values, and `while` loops, are assumed to have as many iterations as the longest axis is long.
 
     Arguments:
         body: the statements.
@@ -80,7 +80,8 @@ def _operations(block: Block, sizes: _Sizes) -> float:
             count = sizes.longest
             if low is not None and high is not None:
                 count = max(0, math.ceil((high - low) / stmt.step))
-                sizes.values[stmt.name] = (low + high) / 2  # an inner loop up to it makes half as many on average
+                # an inner loop up to it has half as many iterations on average
+                sizes.values[stmt.name] = (low + high) / 2
             total += count * _operations(stmt.body, sizes)
         elif isinstance(stmt, While):
             total += sizes.longest * _operations(stmt.body, sizes)

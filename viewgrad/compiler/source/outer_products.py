@@ -1,4 +1,4 @@
-"""Outer products as products of a column and a row in the expression that reads them, so that no matrix is made."""
+"""Outer products, computed as products of a column and a row in the expression that reads them, without a matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .value_types import Arr
 
 
 def expand_outer_products(block: ir.Block) -> ir.Block:
-    """Return the statements with outer products that only the next statement reads as a part of its expression."""
+    """Return the statements with outer products inlined that only the next statement reads, as part of its expression.
+    """
     counts = Counter(ir.variables_in(block))
     return _rewritten(block, counts)
 
@@ -35,7 +36,7 @@ def _rewritten(block: ir.Block, counts: Counter[str]) -> ir.Block:
 
 
 def _with_product(stmt: Any, product: ir.Let) -> Any:
-    """Return a statement that computes a product itself; None if its expression does not read the product."""
+    """Return a statement with a product inlined, or None if its expression does not read the product."""
     if not isinstance(stmt, (ir.Let, ir.Set)) or not isinstance(stmt.value, (ir.Op, ir.Var)):
         return None
     one, other = product.value.args

@@ -1,4 +1,4 @@
-"""Parallel loops: their iterations may run in any order."""
+"""Parallel loops, whose iterations may run in any order."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .liveness import read_before_bound, reads_of
 
 
 def root_of(name: str, roots: Mapping[str, str]) -> str:
-    """Return the representative of the variables that share memory with one, or with its adjoint."""
+    """Return the representative of the variables that share memory with the given one, or with its adjoint."""
     own, mark = (name[:-4], "_bar") if is_bar(name) else (name, "")
     return roots.get(own, own) + mark
 
 
 def is_parallel(loop: For, roots: Mapping[str, str]) -> bool:
-    """Return whether a loop that runs backwards may run forwards, as it only adds to cells and to sums."""
+    """Return whether a loop that runs backwards may run forwards, since it only adds to cells and to sums."""
     sums: set[str] = set()
     others: set[str] = set()
     written: set[str] = set()

@@ -1,4 +1,4 @@
-"""Partial derivatives of elementwise operators, as expressions of the program that can be differentiated in turn."""
+"""Partial derivatives of elementwise operators, as expressions of the program that can themselves be differentiated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .values import NotSupported
 
 
 class PartialDerivative:
-    """The derivative of an operator along one operand.
+    """The derivative of an operator with respect to one operand.
 
     Attributes:
         tree: an expression of `_0`, `_1`, ... (the operands), `_result`, and `_grad` (the tangent of the operand).
@@ -41,17 +41,17 @@ class PartialDerivative:
         """Return the derivative as an expression.
 
         Arguments:
-            names: the meaning of names in the tree.
+            names: the expressions for the names in the tree.
         """
         return _Expression(names).of(self.tree)
 
 
 @functools.cache
 def partial_derivative(name: str, number: int) -> PartialDerivative | None:
-    """Return the derivative of an operator with respect to one operand; None if it is 0.
+    """Return the derivative of an operator with respect to one operand, or None if it is 0.
 
     Raises:
-        NotSupported: if it has none that is made of operators.
+        NotSupported: if the derivative cannot be expressed by operators.
     """
     text = scalar_gradient(name, number)
     if text is None:
@@ -60,13 +60,13 @@ def partial_derivative(name: str, number: int) -> PartialDerivative | None:
 
 
 def joint_kind(args: Any, dtype: str = "d") -> Any:
-    """Return the kind of an elementwise operator of some operands."""
+    """Return the kind of an elementwise operator for given operands."""
     ndim = max(arg.kind.ndim for arg in args)
     return Arr(dtype, ndim) if ndim else Num(dtype)
 
 
 class _Expression:
-    """Turns a tree into an expression of the program."""
+    """Converts a syntax tree to an expression of the program."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names

@@ -1,7 +1,7 @@
-"""From the source of a function to the intermediate representation.
+"""Translation of the source of a function to the intermediate representation.
 
-The function is read as it would run, with kinds in the place of values: each name means an expression, or an object
-that is known. Functions that it calls are read in place. A loop is read until the kinds of its variables stay the same.
+The function is interpreted abstractly, with kinds in place of values: each name refers to an expression or to a known
+object. Functions that it calls are inlined. A loop is read until the kinds of its variables no longer change.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Source:
         body: the statements.
         result: a tree of expressions and known objects.
         kinds: the kinds of the variables.
-        files: by line number, the file, if it is not the function's.
+        files: by line number, the file, if it differs from the function's.
         capacity: the capacity of its lists; None if it has none.
-        reshapes: whether it takes views whose being views depends on the layout of arguments.
+        reshapes: whether it creates views that may be copies, depending on the memory layout of arguments.
     """
 
     name: str
@@ -69,19 +69,19 @@ class Source:
 
 
 class Reader(StatementReader):
-    """Reads a function.
+    """Reads a function and translates it.
 
     Arguments:
-        static: the paths of integers among the arguments that are known objects.
+        static: the paths of integer arguments that are known objects.
     """
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
     def source(self, function: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Source:
-        """Return the program of a function for the types of some arguments.
+        """Return the program of a function for given argument types.
 
         Raises:
-            NotSupported: if the compiler does not take it.
+            NotSupported: if the compiler does not support the function.
         """
         try:
             return self._source(function, args, keywords)
@@ -125,7 +125,7 @@ class Reader(StatementReader):
                       file, self.capacity, self.out.reshapes)
 
     def _materialized(self, value: Any) -> Any:
-        """Return the result with a variable in place of each expression."""
+        """Return the result with each expression bound to a variable."""
         if isinstance(value, TupleValue):
             return TupleValue(tuple([self._materialized(item) for item in value.items]), value.cls)
         if isinstance(value, RecordValue):
@@ -147,7 +147,7 @@ class Reader(StatementReader):
         return value if isinstance(value, Var) else self.out.temporary(value, "value")
 
     def _with_flags(self, block: Block) -> Block:
-        """Return the statements with a flag for each variable that may be undefined where it is used."""
+        """Return the statements with a flag for each variable that may be undefined when used."""
         block = with_unset_flags(block, self.maybe, self.out.bases)
         if not self.maybe:
             return block
@@ -183,7 +183,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def parameter_names(function: Any) -> list[str]:
-    """Return the names of the positional parameters of a function, as far as they are known."""
+    """Return the known names of the positional parameters of a function."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None:
         return []

@@ -1,4 +1,4 @@
-"""Regions: statements over numbers and elements of arrays, which a kernel can run."""
+"""Regions: statements on numbers and elements of arrays, which a kernel can execute."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .value_types import DTYPES, Arr, Num
 
 @attrs.define(eq=False)
 class Region:
-    """Statements that a kernel runs."""
+    """Statements that a kernel executes."""
 
     stmts: ir.Block
 
 
 def outline_regions(block: ir.Block, kinds: Mapping[str, Any], cells: Collection[str]) -> list[Any]:
-    """Return the statements of a block, with a region in place of those that a kernel can run.
+    """Return the statements of a block, with those that a kernel can execute combined into regions.
 
     Arguments:
         block: the block.
         kinds: the type of each variable.
-        cells: the variables that hold elements in loops.
+        cells: the variables that contain elements in loops.
     """
     found: list[Any] = []
     waiting: ir.Block = []
@@ -56,13 +56,13 @@ def outline_regions(block: ir.Block, kinds: Mapping[str, Any], cells: Collection
 
 
 def _is_load(stmt: Any, cells: Collection[str]) -> bool:
-    """Return whether a statement loads variables that hold elements in the loop after it."""
+    """Return whether a statement loads variables that contain elements in the following loop."""
     names = [name for each in ir.statements([stmt]) for name in ir.assigned(each)]
     return bool(names) and all(name in cells for name in names)
 
 
 def _is_scalar(stmt: Any, kinds: Mapping[str, Any]) -> bool:
-    """Return whether a statement computes with numbers and elements of arrays only."""
+    """Return whether a statement computes only with numbers and elements of arrays."""
     for each in ir.statements([stmt]):
         if isinstance(each, ir.Let):
             if not isinstance(each.value.kind, Num) or each.value.kind.dtype not in DTYPES:

@@ -1,7 +1,7 @@
-"""Renaming: variables that are bound again at the top of a program get new names.
+"""Renaming: variables that are rebound at the top level of a program get new names.
 
-A binding outside of all loops and branches replaces what was there for the rest of the program. With a name of its own
-it is known to be the only one, as after `a = a.copy()`, and analyses of its indices apply.
+A binding outside of all loops and branches replaces the previous value for the rest of the program. With a name of its
+own it is known to be the only binding, as after `a = a.copy()`, so analyses of its indices apply.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .ir import Block, Check, For, If, Let, LetMany, Set, Var, While, assigned, 
 
 
 def rename_versions(block: Block, kinds: dict[str, Any], fresh: Callable[[str], str]) -> tuple[Block, dict[str, str]]:
-    """Return the program, and the last names of variables that were renamed.
+    """Return the program, and the final names of renamed variables.
 
     Arguments:
-        block: the program, as it was read.
+        block: the program as read.
         kinds: the kinds of the variables; new variables are added.
-        fresh: gives a name that is not used yet.
+        fresh: a function that returns an unused name.
     """
     names: dict[str, str] = {}
     bound: set[str] = set()
@@ -50,7 +50,7 @@ def _expr(expr: Any, names: Mapping[str, str]) -> Any:
 
 
 def renamed(stmt: Any, names: Mapping[str, str]) -> Any:
-    """Return a statement with other names of variables."""
+    """Return a statement with renamed variables."""
     def own(name: Any) -> Any:
         return names.get(name, name)
 

@@ -16,12 +16,12 @@ from .values import ListOf, ListResult, RecordValue, Row, Static, TupleValue
 
 
 def flatten_result(result: Any, tree: Any) -> list[Any] | None:
-    """Return the leaves of a result, known objects among them; None if it has a different structure.
+    """Return the leaves of a result, including known objects, or None if it has a different structure.
 
     Arguments:
         result: the result of the function.
-        tree: the result of its program. A list of unknown length in it is one leaf for each part of its items, an array
-            or a tensor.
+        tree: the result of its program, in which a list of unknown length has one leaf (an array or a tensor) for each
+            part of its items.
     """
     found: list[Any] = []
 
@@ -52,13 +52,13 @@ def flatten_result(result: Any, tree: Any) -> list[Any] | None:
 
 
 def _stacked(items: list[Any]) -> Any:
-    """Return an array, or a tensor, of the items of a list, which may be lists."""
+    """Return an array or a tensor of the items of a list, which may be lists."""
     items = [_stacked(each) if type(each) is list else each for each in items]
     return np.stack(items) if any(isinstance(each, Tensor) for each in items) else np.array(items)
 
 
 def has_lists(tree: Any) -> bool:
-    """Return whether there are lists of unknown length in the result of a program."""
+    """Return whether the result of a program contains lists of unknown length."""
     items: Any = ()
     if isinstance(tree, (TupleValue, RecordValue)):
         items = tree.items if isinstance(tree, TupleValue) else tree.fields.values()
@@ -71,8 +71,8 @@ def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any],
     Arguments:
         tree: the result of its program.
         leaves: the tensors in it, by their variables.
-        kinds: of the variables.
-        wanted: the types of the leaves of the function's own results, in order; None if they are not known.
+        kinds: the kinds of the variables.
+        wanted: the types of the leaves of the function's own results, in order; None if unknown.
     """
     types = itertools.repeat(None) if wanted is None else itertools.chain(wanted, itertools.repeat(None))
 
@@ -97,7 +97,7 @@ def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any],
 
 
 def _list_of(tensor: Any, kind: Any, wanted: Any) -> list[Any]:
-    """Return the list of the elements of a tensor; numbers of Python if the function gives such."""
+    """Return the elements of a tensor as a list, with Python numbers if the function returns those."""
     if isinstance(kind, ListOf):
         return [_list_of(row, kind.kind, wanted) for row in tensor]
     if isinstance(kind, Row):
@@ -109,7 +109,7 @@ def _list_of(tensor: Any, kind: Any, wanted: Any) -> list[Any]:
 
 
 def typed_leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
-    """Return a leaf of the results, of the type that the function gives."""
+    """Return a leaf of the results in the type that the function returns."""
     array = tensor._array
     if isinstance(kind, Num):
         if wanted in (int, bool):
@@ -123,7 +123,7 @@ def typed_leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
 
 
 def with_leaf(value: Any, steps: Sequence[tuple[str, Any]], leaf: Any) -> Any:
-    """Return the argument with the leaf at the end of some steps replaced."""
+    """Return the argument with the leaf at the end of a path replaced."""
     if not steps:
         return leaf
     (how, key), rest = steps[0], steps[1:]

@@ -1,4 +1,4 @@
-"""The runtime of generated programs: functions of numbers for kernels, and of arrays for the code around them."""
+"""The runtime of generated programs: functions of numbers for kernels, and functions of arrays for the host code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Bailout(Exception):
 
 
 class CapacityExceeded(Exception):
-    """The lists of a program have no room for another item."""
+    """Raised if the lists of a program have no room for another item."""
 
 
 # -- in kernels --------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def add_to(target: Any, value: Any) -> None:
 
 
 def add_at_index(target: Any, index: Any, value: Any) -> None:
-    """Add to the places of an index, as often as it names them."""
+    """Add to the elements at an index, once for each occurrence."""
     if np.shape(value) != np.shape(target[index]):
         whole = np.zeros(np.shape(target[index]), target.dtype)
         add_to(whole, value)
@@ -149,7 +149,7 @@ def add_at_index(target: Any, index: Any, value: Any) -> None:
 
 
 def last_written(target: Any, index: Any) -> Any:
-    """Return the values at an index; 0 where a later value of the same assignment was written."""
+    """Return the values at an index, and 0 where a later value of the same assignment was written."""
     values = target[index]
     numbers = np.arange(values.size).reshape(values.shape)
     owner = np.empty(target.shape, np.int64)
@@ -158,7 +158,7 @@ def last_written(target: Any, index: Any) -> Any:
 
 
 def viewed(base: Any, view: Any) -> Any:
-    """Return the view; give up if it is a copy."""
+    """Return the view, or give up if it is a copy."""
     if not np.may_share_memory(base, view) and view.size:
         raise Bailout
     return view
@@ -176,7 +176,7 @@ def gradients_of(
     """Return the gradients of the arguments of a function of arrays.
 
     Arguments:
-        name: the name of the function, as NumPy's.
+        name: the name of the function in NumPy.
         args: its arguments; tuples of arrays are arguments too.
         options: its options.
         wanted: for each array, in order, whether its gradient is requested.
@@ -213,9 +213,9 @@ def gradients_of(
 
 
 def _of_sequences(function: Callable[..., Any], given: list[Any], options: dict[str, Any]) -> Any:
-    """Call a function, some of whose arguments may be lists of tensors; they are joined unless it joins them itself.
+    """Call a function whose arguments may be lists of tensors, which are combined unless the function does so itself.
 
-    If it does not take tensors, the function that was compiled runs instead.
+    If it does not accept tensors, the function that was compiled runs instead.
     """
     try:
         with handles_conversion_errors():
@@ -233,11 +233,11 @@ def tangent_of(
     """Return the derivative of a function of arrays along a direction.
 
     Arguments:
-        given: its arguments one by one, and the tangents of some of them.
-        function: its name, as NumPy's.
+        given: its arguments, followed by the tangents of some of them.
+        function: its name in NumPy.
         options: names and values of its options.
         along: for each argument, whether it has a tangent.
-        groups: for each argument, how many arrays a tuple in its place holds; -1 if there is none.
+        groups: for each argument, the number of arrays if it is a tuple; otherwise -1.
     """
     count = len(along)
     moving = [n for n, is_moving in enumerate(along) if is_moving]
@@ -262,7 +262,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 def flowing_arrays(value: Any, tangent: Any) -> Any:
-    """Return a derivative, but 0 where the tangent that it is computed from is 0."""
+    """Return a derivative, but 0 where the tangent from which it is computed is 0."""
     return np.where(np.equal(tangent, 0.0), 0.0, value)
 
 
@@ -315,7 +315,7 @@ DIRECT: Final[dict[str, Callable[..., Any]]] = {
 
 
 class _Rows:
-    """The forward functions of rows, by attribute."""
+    """The forward functions of rows, as attributes."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         forward = OPERATORS[name].forward

@@ -1,4 +1,4 @@
-"""Elementwise operators for one element: their values, their gradients, and the operands that those read."""
+"""Elementwise operators for single elements: their values, their gradients, and the operands that these read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...operators.define import OPERATORS
 from ..scalar_rules import RULES, derivative
 
-# Operators that give their first operand, and give up if there is something wrong with it, or give 0 for it.
+# Operators that return their first operand, and give up or return 0 if it is invalid.
 CHECKED: Final = frozenset({"nonzero", "finite", "flowing"})
 OF_CLIP: Final = {"clip": "clip_low_high", "clip_low": "clip_low", "clip_high": "clip_high"}
 ROW_OF_CLIP: Final = {"clip": ("self", "min", "max"), "clip_low": ("self", "min"), "clip_high": ("self", "max")}
@@ -21,8 +21,8 @@ class Reading:
 
     Attributes:
         operands: the numbers of the operands.
-        result: whether it reads the result.
-        is_zero: whether it is always 0.
+        result: whether the gradient reads the result.
+        is_zero: whether the gradient is always 0.
     """
 
     __slots__ = ("is_zero", "operands", "result")
@@ -35,7 +35,7 @@ class Reading:
 
 @functools.lru_cache(maxsize=1024)
 def scalar_gradient(name: str, number: int, is_complex: bool = False) -> str | None:
-    """Return the gradient of an operand, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known.
+    """Return the gradient of an operand in terms of `{0}`, `{result}`, `{grad}`: "" for 0, None if unknown.
 
     Arguments:
         name: the name of the operator.
@@ -54,7 +54,7 @@ def scalar_gradient(name: str, number: int, is_complex: bool = False) -> str | N
 
 
 def scalar_forward(name: str, dtypes: str) -> str | None:
-    """Return the value of an operator for real numbers, with `{0}`, ...; None if not known.
+    """Return the value of an operator for real numbers in terms of `{0}`, ..., or None if unknown.
 
     Arguments:
         name: the name of the operator.
@@ -135,7 +135,7 @@ COMPLEX_FORMS: Final = {
     "where": "({1} if {0} else {2})",
 }  # fmt: skip
 COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
-# Operators of integers whose forms are stated in their rows; integers of kernels wrap around by themselves.
+# Operators on integers whose forms are declared in their rows; integers in kernels wrap around anyway.
 OF_INTEGERS: Final = (
     "add", "sub", "mul", "neg", "positive", "abs", "square", "floor_divide", "remainder", "bitwise_and", "bitwise_or",
     "bitwise_xor", "invert",
@@ -180,7 +180,7 @@ def reading(name: str, number: int, is_complex: bool = False) -> Reading:
 
 
 def array_formula(name: str, number: int) -> tuple[Any, tuple[str, ...]]:
-    """Return the formula of the gradient of an operand for arrays, and the names of the operands; None for 0."""
+    """Return the array formula for the gradient of an operand, and the names of the operands; None for 0."""
     if name in ROW_OF_CLIP:
         row, names = OPERATORS["clip"], ROW_OF_CLIP[name]
     else:
@@ -195,11 +195,11 @@ def array_formula(name: str, number: int) -> tuple[Any, tuple[str, ...]]:
 
 
 class ArrayText(ast.NodeTransformer):
-    """Writes a formula for arrays.
+    """Generates a formula for arrays.
 
     Arguments:
         texts: the replacement of each name.
-        arrays: the same for arguments of functions, which must be arrays.
+        arrays: the replacements in arguments of functions, which must be arrays.
         is_complex: whether numbers may be complex.
     """
 
@@ -209,11 +209,11 @@ class ArrayText(ast.NodeTransformer):
         self.is_complex = is_complex
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Read an operand, the result, the gradient, or another name of the row."""
+        """Translate an operand, the result, the gradient, or another name of the row."""
         return ast.parse(self.texts[node.id], mode="eval").body
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Read a call of a function of formulas."""
+        """Translate a call of a function used by formulas."""
         function = node.func
         if isinstance(function, ast.Name) and function.id == "conj" and not self.is_complex:
             return self.visit(node.args[0])  # type: ignore[no-any-return]
@@ -225,7 +225,7 @@ class ArrayText(ast.NodeTransformer):
                         [ast.keyword(each.arg, self.argument(each.value)) for each in node.keywords])
 
     def argument(self, node: ast.expr) -> ast.expr:
-        """Return an argument of a function of formulas."""
+        """Translate an argument of a function used by formulas."""
         if isinstance(node, ast.Name) and node.id in self.arrays:
             return ast.parse(self.arrays[node.id], mode="eval").body
         found: ast.expr = self.visit(node)

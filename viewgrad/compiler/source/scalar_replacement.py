@@ -1,7 +1,7 @@
 """Scalar replacement: array elements that a loop writes and reads again are kept in variables.
 
-In `level_bar[t - 1] += b`, each iteration adds to an element that the next one reads. Through memory, that costs a
-store and a load that depends on it. The pass keeps such an element in a variable, which moves to the variable of
+In `level_bar[t - 1] += b`, each iteration adds to an element that the next one reads. Through memory, this costs a
+store and a load that depends on it. The pass keeps such an element in a variable, which is moved to the variable of
 `level_bar[t]` at the end of the iteration (Callahan, Carr and Kennedy, "Improving register allocation for subscripted
 variables", PLDI 1990). The memory is up to date at the end of each iteration.
 """
@@ -19,8 +19,9 @@ from .parallel_loops import is_parallel, root_of
 from .value_types import BOOL, FLOAT, INT, Arr, Num
 
 SCALAR: tuple[type, ...] = (ir.Let, ir.Set, ir.Check, ir.For, ir.While, ir.If, ir.Push, ir.Pop)
-Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # per axis: the counter's coefficient, and other terms
-Offset = tuple[int, ...]  # per axis: the constant
+# per axis, the coefficient of the counter, and the other terms
+Shape = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]
+Offset = tuple[int, ...]  # per axis, the constant
 
 
 def promote_to_scalars(
@@ -33,8 +34,8 @@ def promote_to_scalars(
         block: the program.
         kinds: the kinds of the variables; new variables are added.
         roots: the representatives of variables that share memory.
-        fresh: gives a name that is not used yet.
-        names: the new variables, to which those that are made are added.
+        fresh: a function that returns an unused name.
+        names: the set of new variables, to which the created ones are added.
         is_checked: whether all indices are known to be in range.
     """
     return ir.with_loops(block, _Replacement(kinds, roots, fresh, names, is_checked).nest)
@@ -46,8 +47,8 @@ class _Access:
 
     Attributes:
         expr: the element.
-        reads, writes: whether it is read, and written to; `+=` does both.
-        always: whether each iteration does it.
+        reads, writes: whether it is read, and whether it is written; `+=` does both.
+        always: whether each iteration performs the access.
     """
 
     expr: ir.Get
@@ -58,7 +59,7 @@ class _Access:
 
 @attrs.define(eq=False)
 class _Cell:
-    """An element kept in a variable: the same relative to the counter in all iterations."""
+    """An element kept in a variable, at the same position relative to the counter in all iterations."""
 
     expr: ir.Get
     offset: Offset
@@ -92,14 +93,14 @@ class _Replacement:
         self.is_checked = is_checked
 
     def nest(self, loop: Any, loops: tuple[Any, ...]) -> ir.Block:
-        """Return the statements for a loop and the loops inside it."""
+        """Return the statements for a loop and its nested loops."""
         loop = attrs.evolve(loop, body=ir.with_loops(loop.body, self.nest, (*loops, loop)))
         return self.loop(loop, loops) if isinstance(loop, ir.For) else [loop]
 
     # -- one loop ------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: ir.For, loops: tuple[Any, ...]) -> ir.Block:
-        """Return the loop with elements in variables, after what loads the first of them."""
+        """Return the loop with elements in variables, preceded by the statements that load their initial values."""
         if abs(loop.step) != 1 or not all(map(self.is_scalar, ir.statements(loop.body))):
             return [loop]
         if loop.down and is_parallel(loop, self.roots):  # parallel loops run as vector operations
@@ -113,7 +114,7 @@ class _Replacement:
             for cell in cells:
                 before = by_offset.get(tuple([c + a * step for c, a in zip(cell.offset, strides)]))
                 if before is not None and cell.is_read_first:
-                    flows.append((cell, before))  # the cell now, and the same element one iteration earlier
+                    flows.append((cell, before))  # the current element, and the same element one iteration earlier
             useful = {id(cell) for cell in cells if cell.is_written and cell.is_reused}
             for cell, before in flows:
                 if before.is_written:
@@ -130,14 +131,14 @@ class _Replacement:
         return self.rewritten(loop, chosen, carried)
 
     def is_scalar(self, stmt: Any) -> bool:
-        """Return whether a statement computes with numbers and elements only."""
+        """Return whether a statement computes only with numbers and elements."""
         if not isinstance(stmt, SCALAR) or (isinstance(stmt, ir.Let) and isinstance(self.kinds.get(stmt.name), Arr)):
             return False
         value = getattr(stmt, "value", None)
         return value is None or isinstance(value.kind, Num)
 
     def groups(self, loop: ir.For, loops: tuple[Any, ...]) -> Iterator[tuple[list[_Cell], Offset]]:
-        """Yield groups of elements that no other access in the loop overlaps, and how far they move per iteration."""
+        """Yield groups of elements that no other access in the loop overlaps, and their shift per iteration."""
         changed = ir.bound_in(loop.body) | {loop.name}
         inner = {id(stmt) for each in ir.statements(loop.body) if isinstance(each, (ir.For, ir.While))
                  for stmt in ir.statements([each])}
@@ -180,7 +181,7 @@ class _Replacement:
         self, loop: ir.For, loops: tuple[Any, ...], shapes: Sequence[Shape], is_fixed: Callable[[str], bool],
         members: Mapping[Shape, list[tuple[Offset, _Access]]],
     ) -> bool:
-        """Return whether a written element is never one that an index of another form accesses."""
+        """Return whether a written element is never accessed by an index of another form."""
         for n, shape in enumerate(shapes):
             for other in shapes[:n]:
                 written = any(access.writes for each in (shape, other) for _, access in members[each])
@@ -196,7 +197,7 @@ class _Replacement:
         self, loop: ir.For, loops: tuple[Any, ...], one: tuple[Shape, Offset], other: tuple[Shape, Offset],
         is_fixed: Callable[[str], bool],
     ) -> bool:
-        """Return whether two elements may be the same, in any two iterations."""
+        """Return whether two elements may coincide in any two iterations."""
         def form(shape: Shape, offset: Offset, axis: int, tag: str) -> Affine:
             stride, rest = shape[axis]
             found: Affine = {loop.name + tag: stride, "": offset[axis]} | dict(rest)
@@ -216,7 +217,7 @@ class _Replacement:
     # -- rewriting -----------------------------------------------------------------------------------------------------
 
     def rewritten(self, loop: ir.For, chosen: list[_Cell], carried: list[tuple[_Cell, _Cell]]) -> ir.Block:
-        """Return the loop with variables in the place of elements."""
+        """Return the loop with elements replaced by variables."""
         variables = {id(access.expr): cell.variable for cell in chosen for access in cell.accesses}
         by_place = {(cell.expr.base.name, access.expr.index): cell.variable
                     for cell in chosen for access in cell.accesses}
@@ -238,7 +239,7 @@ class _Replacement:
 
 
 def _moves(carried: list[tuple[_Cell, _Cell]]) -> ir.Block:
-    """Rotate the variables at the end of an iteration: each is read before it is bound."""
+    """Rotate the variables at the end of an iteration; each is read before it is rebound."""
     waiting = [(cell, before) for cell, before in carried if cell is not before]
     found: ir.Block = []
     while waiting:
@@ -249,7 +250,7 @@ def _moves(carried: list[tuple[_Cell, _Cell]]) -> ir.Block:
 
 
 def _entry(loop: ir.For) -> tuple[Any, Any]:
-    """Return the first value of a loop's counter, and whether there is an iteration."""
+    """Return the first value of a loop's counter, and the condition that there is an iteration."""
     up = loop.step > 0
     if not loop.down:
         return loop.low, ir.Op("less" if up else "greater", (loop.low, loop.high), BOOL)
@@ -261,16 +262,16 @@ def _entry(loop: ir.For) -> tuple[Any, Any]:
 
 
 def _at(expr: ir.Get, counter: str, value: Any) -> Any:
-    """Return an element with a value in place of a counter."""
+    """Return an element with a counter replaced by a value."""
     return ir.mapped(expr, lambda node: value if isinstance(node, ir.Var) and node.name == counter else node)
 
 
 def _replaced(block: ir.Block, variables: Mapping[Any, Any]) -> ir.Block:
-    """Return the statements with variables in place of elements."""
+    """Return the statements with elements replaced by variables."""
     def change(expr: Any) -> Any:
         return variables.get((expr.base.name, expr.index), expr) if isinstance(expr, ir.Get) else expr
 
-    # Indices hold no elements that are replaced, so that equal places stay equal.
+    # Indices contain no replaced elements, so equal elements remain equal.
     found: ir.Block = []
     for stmt in block:
         if isinstance(stmt, ir.Let):
@@ -332,7 +333,7 @@ def _accesses(block: ir.Block, always: bool) -> Iterator[tuple[_Access, Any]]:
 
 
 def _elements(expr: Any, always: bool) -> Iterator[tuple[ir.Get, bool]]:
-    """Yield the elements that an expression reads, and whether it always does."""
+    """Yield the elements that an expression reads, each with whether it is always read."""
     if isinstance(expr, ir.Get):
         for item in ir.children(expr):
             yield from _elements(item, always)

@@ -1,8 +1,8 @@
-"""Operations on arrays inside of loops, as loops over elements, so that a kernel can run them.
+"""Array operations inside loops, converted to loops over elements that a kernel can execute.
 
-Views are replaced by the arrays that they are views of, with the indices composed. An array that is rebound in each
-iteration becomes one array that is written to, if nothing else refers to it. A loop in which an operation has no such
-form is left unchanged, and runs in NumPy.
+Views are replaced by the underlying arrays, with the indices composed. An array that is rebound in each iteration
+becomes one array that is written to, if nothing else refers to it. If some operation in a loop has no elementwise form,
+the loop is left unchanged and runs in NumPy.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .value_types import DTYPES, FLOAT, Arr, Num
 
 
 def scalarize(block: ir.Block, kinds: dict[str, Any], inputs: Sequence[str], fresh: Callable[[str], str]) -> ir.Block:
-    """Return the program with its loops lowered, as far as they can be.
+    """Return the program with its loops lowered as far as possible.
 
     Arguments:
         block: the program.
         kinds: the kinds of the variables; new variables are added.
         inputs: the inputs.
-        fresh: gives a name that is not used yet.
+        fresh: a function that returns an unused name.
     """
     found: ir.Block = []
     for number, stmt in enumerate(block):
@@ -70,7 +70,7 @@ class _Lowering(ElementLoops):
 
     def block(self, stmts: ir.Block) -> ir.Block:
         found: ir.Block = []
-        checked: list[Any] = []  # the conditions that have been checked, and that nothing has changed since
+        checked: list[Any] = []  # the checked conditions that are still valid
         for stmt in stmts:
             for new in self.statement(stmt):
                 if isinstance(new, ir.Check):
@@ -84,7 +84,7 @@ class _Lowering(ElementLoops):
         return found
 
     def statement(self, stmt: Any) -> ir.Block:
-        """Return the statements in the place of one."""
+        """Return the statements that replace a given one."""
         before, self.out = self.out, []
         try:
             if isinstance(stmt, ir.For):
@@ -166,7 +166,7 @@ class _Lowering(ElementLoops):
         self.views[stmt.name] = self.part(value)
 
     def with_copies(self, stmts: ir.Block) -> ir.Block:
-        """Return the statements before the loop, with copies where a variable was another name of an array."""
+        """Return the statements before the loop, with copies for variables that were other names for an array."""
         return [
             ir.Let(stmt.name, ir.Call("copy", (stmt.value,), (), stmt.value.kind), stmt.line)
             if isinstance(stmt, ir.Let) and stmt.name in self.copied and isinstance(stmt.value, ir.Var) else stmt

@@ -1,4 +1,4 @@
-"""Loops in segments as Python source: functions inside the program, and what runs them."""
+"""Generation of Python source for loops in segments: functions inside the program, and the code that runs them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def segments_text(
         loop: the loop.
         indent: the indentation of the lines.
         low, high: the bounds of a `For`; None for a `While`.
-        plain, taped: the lines of some iterations, without and with the tape, indented by one level more.
-        plain_names, taped_names: the variables that these bind.
-        has_stacks: whether numbers are kept in arrays that kernels write to.
+        plain, taped: the lines of iterations without and with the tape, indented by one more level.
+        plain_names, taped_names: the variables that these lines bind.
+        has_stacks: whether numbers are saved in arrays that kernels write to.
     """
     name, inner, state = loop.name, indent + "    ", loop.state
     counters = ["nf", "ni"] if has_stacks else []
@@ -81,9 +81,9 @@ def backwards_text(
         loop: the loop.
         indent: the indentation of the lines.
         low: the lower bound of a `For`; None for a `While`.
-        body: the lines of the reverse of a segment, indented by one level more.
-        names: the variables from outside that it binds.
-        has_stacks: whether numbers are kept in arrays that kernels write to.
+        body: the lines of the reverse of a segment, indented by one more level.
+        names: the outside variables that it binds.
+        has_stacks: whether numbers are saved in arrays that kernels write to.
     """
     inner = indent + "    "
     counters = ["nf", "ni"] if has_stacks else []

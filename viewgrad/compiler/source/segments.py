@@ -1,7 +1,8 @@
-"""Loops whose tape is bounded: run in segments, each of which is recorded when its reverse is about to run.
+"""Loops with a bounded tape, which run in segments, each recorded just before its reverse runs.
 
-Between segments a snapshot holds the state that the loop changes. If snapshots are few, they are placed as by revolve
-(Griewank & Walther, ACM Transactions on Mathematical Software 26, 2000), and some iterations are run several times.
+Between segments, a snapshot stores the state that the loop changes. If there are few snapshots, they are placed as in
+revolve (Griewank & Walther, ACM Transactions on Mathematical Software 26, 2000), and some iterations are run several
+times.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import numpy as np
 NUMBER: Final = 8  # bytes of a number on the tape of a kernel
 BOXED: Final = 32  # bytes of a Python number in a list
 SNAPSHOT: Final = 256  # bytes of the tuples of a snapshot
-ARRAY: Final = 192  # bytes of an array besides its elements
+ARRAY: Final = 192  # bytes of an array in addition to its elements
 
 
 class Tape(list[Any]):
     """A tape of arrays and numbers that counts bytes.
 
     Arguments:
-        limit: the most that may be on it.
+        limit: the maximum number of bytes.
 
     Raises:
-        BufferError: by `append` beyond the limit.
+        BufferError: raised by `append` beyond the limit.
     """
 
     __slots__ = ("limit", "used")
@@ -35,7 +36,7 @@ class Tape(list[Any]):
         self.used = 0
 
     def append(self, value: Any) -> None:
-        """Keep a value."""
+        """Push a value."""
         self.used += value.nbytes if isinstance(value, np.ndarray) else BOXED
         if self.used > self.limit:
             raise BufferError
@@ -48,22 +49,24 @@ class Tape(list[Any]):
         return value
 
     def shorten(self, length: int) -> None:
-        """Forget what was kept beyond a length."""
+        """Drop the values beyond a given length."""
         while len(self) > length:
             self.pop()
 
 
 def binomial(snapshots: int, sweeps: int) -> int:
-    """Count the steps that can be reversed with some snapshots, if none is run more often than `sweeps` times."""
+    """Return the number of steps that can be reversed with some snapshots, if none is run more often than `sweeps`
+    times.
+    """
     return math.comb(snapshots + sweeps, snapshots) if sweeps >= 0 and snapshots >= 0 else 0
 
 
 def left_of(steps: int, snapshots: int) -> int:
-    """Return the number of steps before the next snapshot that reverses some steps with the fewest runs.
+    """Return the number of steps before the next snapshot for which reversing the steps needs the fewest runs.
 
     Arguments:
-        steps: the number of reversed steps.
-        snapshots: the most that may be kept, including the one before these steps; at least 2.
+        steps: the number of steps to reverse.
+        snapshots: the maximum number of snapshots, including the one before these steps; at least 2.
     """
     sweeps = 1
     while binomial(snapshots, sweeps) < steps:
@@ -72,21 +75,22 @@ def left_of(steps: int, snapshots: int) -> int:
 
 
 class Segments:
-    """Runs a loop forwards, and its reverse, within a limit on the tape.
+    """Runs a loop and its reverse with a limit on the tape.
 
     Arguments:
         name: the name of the loop in `explain`.
-        reports: takes what was run, by the name of the loop.
-        limit: the most bytes for the tape of a segment and for snapshots.
-        advance: runs iterations from one number up to another without the tape; gives how many were run, and whether
-            the loop has ended early.
+        reports: a mapping that receives a report, by the name of the loop.
+        limit: the maximum number of bytes for the tape of a segment and for snapshots.
+        advance: a function that runs a range of iterations without the tape, and returns how many were run and whether
+            the loop ended early.
         record: the same with the tape.
-        save: gives a snapshot: some numbers, and for each array that changes the array, its adjoint and a copy.
-        restore: puts everything back as it was in a snapshot.
-        shadows: returns the adjoints of the arrays that the loop binds: of those that may come from earlier iterations,
-            and of the others.
-        mark: gives how much is on the tape: the entries for arrays, their bytes, floats and integers.
-        rewind: forgets what was recorded since a mark.
+        save: a function that returns a snapshot: numbers, and for each changing array the array, its adjoint and a
+            copy.
+        restore: a function that restores the state of a snapshot.
+        shadows: a function that returns the adjoints of the arrays that the loop binds: of those that may come from
+            earlier iterations, and of the others.
+        mark: a function that returns the size of the tape: the entries for arrays, their bytes, floats and integers.
+        rewind: a function that drops everything recorded since a mark.
     """
 
     def __init__(
@@ -105,12 +109,12 @@ class Segments:
         self.mark = mark
         self.rewind = rewind
         self.length = 1  # the length of a segment, in iterations
-        self.most = 1  # snapshots
+        self.most = 1  # the maximum number of snapshots
         self.snapshots: list[tuple[int, Any]] = []
         self.total = 0  # iterations that were run
-        self.again = 0  # iterations that were run again
+        self.again = 0  # iterations that were rerun
         self.is_recorded = False
-        self.adjoints: Any = ()  # the adjoints of arrays that the loop binds, after the iterations to be reversed next
+        self.adjoints: Any = ()  # the adjoints of arrays that the loop binds, after the iterations to reverse next
 
     # -- forwards ------------------------------------------------------------------------------------------------------
 
@@ -118,7 +122,7 @@ class Segments:
         """Run the loop.
 
         Arguments:
-            count: the number of iterations, or the most that there may be; None if that is not known.
+            count: the number of iterations, or its maximum; None if unknown.
         """
         start = self.save()
         self.snapshots = [(0, start)]
@@ -135,7 +139,7 @@ class Segments:
         self._sweep(count)
 
     def _tape_of_one(self, start: Any) -> tuple[float, bool]:
-        """Return the bytes that one iteration puts on the tape, and whether there is an iteration."""
+        """Return the number of bytes that one iteration puts on the tape, and whether there is an iteration."""
         before = self.mark()
         ran, _ = self.record(0, 1)
         after = self.mark()
@@ -145,7 +149,7 @@ class Segments:
         return max(1, after[1] - before[1] + NUMBER * (after[2] - before[2] + after[3] - before[3])), ran > 0
 
     def _recorded(self, count: int | None, most: int, start: Any) -> bool:
-        """Record the whole loop if that is possible: a loop of unknown length if it ends within `most` iterations."""
+        """Record the whole loop if possible; a loop of unknown length, if it ends within `most` iterations."""
         before = self.mark()
         goal = most if count is None else count
         try:
@@ -160,14 +164,14 @@ class Segments:
         return False
 
     def _plan(self, count: int | None, tape: float, size: float) -> None:
-        """Choose the length of segments, and how many snapshots there may be."""
+        """Choose the length of segments and the maximum number of snapshots."""
         longest = max(1, int(self.limit / 2 / tape))
         best = 0 if count is None else math.sqrt(count * size / tape)
         self.length = max(1, min(longest, int(best))) if 2 * best * tape <= self.limit and best else longest
         self.most = max(2, int((self.limit - self.length * tape) / size))
 
     def _sweep(self, count: int | None) -> None:
-        """Run the loop without the tape, and take snapshots."""
+        """Run the loop without the tape and take snapshots."""
         at, spacing = 0, self.length
         while True:
             if count is None:
@@ -186,7 +190,7 @@ class Segments:
                 self.snapshots = self.snapshots[::2]
                 spacing *= 2
                 at_last = self.snapshots[-1][0]
-                if at_last != at:  # snapshots stay a multiple of the spacing apart
+                if at_last != at:  # snapshots remain a multiple of the spacing apart
                     ran, stopped = self.advance(at, at_last + spacing)
                     at += ran
                     if stopped or at < at_last + spacing:
@@ -200,7 +204,7 @@ class Segments:
         """Run the reverse of the loop.
 
         Arguments:
-            back: runs the reverse of the segment that is on the tape, from one number up to another.
+            back: a function that runs the reverse of the segment on the tape, given the range of its iterations.
         """
         live, dead = self.shadows()
         self.adjoints = (*live, *dead)
@@ -215,12 +219,12 @@ class Segments:
         self.reports[self.name] = self.report()
 
     def _reverse(self, first: int, until: int, state: Any, free: int, back: Callable[[int, int], None]) -> None:
-        """Run the reverse of some iterations.
+        """Run the reverse of a range of iterations.
 
         Arguments:
-            first, until: the iterations.
+            first, until: the range of iterations.
             state: the snapshot before them.
-            free: the number of further snapshots.
+            free: the number of additional snapshots available.
             back: as for `backward`.
         """
         while until > first:
@@ -240,7 +244,8 @@ class Segments:
             until = begin
 
     def _back(self, first: int, begin: int, until: int, state: Any, back: Callable[[int, int], None]) -> bool:
-        """Run the reverse of a segment, from the snapshot before `first`; return whether the tape could hold it."""
+        """Run the reverse of a segment, starting from the snapshot before `first`; return whether it fit on the tape.
+        """
         self.restore(state)
         if begin > first:
             self.advance(first, begin)
@@ -272,7 +277,7 @@ class Segments:
 
 
 def copied(array: Any) -> Any:
-    """Return a copy of an array, if there is one."""
+    """Return a copy of an array, or None."""
     return None if array is None else array.copy()
 
 
@@ -284,7 +289,7 @@ def put_back(arrays: Any) -> None:
 
 
 def _size(state: Any) -> float:
-    """Return the bytes of a snapshot."""
+    """Return the number of bytes of a snapshot."""
     numbers, arrays = state
     found = SNAPSHOT + BOXED * len(numbers)
     for array, shadow, copy in arrays:

@@ -1,4 +1,4 @@
-"""Loops in segments: what must be restored before some iterations are run again, and the loop cut into pieces."""
+"""Loops in segments: the state to restore before iterations are rerun, and the division of the loop."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .value_types import BOOL, INT, Arr, Num
 
 @attrs.frozen
 class State:
-    """The side effects of a loop.
+    """The state that a loop changes.
 
     Attributes:
         numbers: the variables of numbers.
-        live: the variables of arrays that the loop binds, and that may come from an earlier iteration, each with
-            whether it has an adjoint, and whether elements are written to.
-        dead: the arrays that each iteration binds before it reads them, with whether they have an adjoint.
-        written: arrays from outside the loop that it writes to.
+        live: the variables of arrays that the loop binds and that may come from an earlier iteration, each with whether
+            it has an adjoint and whether its elements are written.
+        dead: the arrays that each iteration binds before it reads them, each with whether it has an adjoint.
+        written: the arrays from outside the loop to which it writes.
     """
 
     numbers: list[str]
@@ -31,7 +31,7 @@ class State:
 
 
 class Changes:
-    """Finds what a loop changes.
+    """Determines the state that a loop changes.
 
     Arguments:
         loop: the loop.
@@ -39,8 +39,9 @@ class Changes:
         kinds: the kinds of the variables.
         roots: the representatives of variables that share memory.
         active: the variables that have an adjoint.
-        is_before: whether a variable is an input or bound before the loop.
-        is_kept: whether the loop reads the same from an array if it is run again from some iteration on.
+        is_before: a function that returns whether a variable is an input or bound before the loop.
+        is_kept: a function that returns whether the loop reads the same values from an array if it is rerun from some
+            iteration on.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Changes:
         return self.roots.get(name, name)
 
     def _outside(self, bound: set[str], written: set[str]) -> list[str]:
-        """Return the arrays defined outside the loop that it may write to."""
+        """Return the arrays from outside the loop to which it may write."""
         names = {*self.roots, *[stmt.base.name for stmt in statements([self.loop]) if isinstance(stmt, Set)]} - bound
         return sorted(
             name for name in names
@@ -91,10 +92,10 @@ def in_segments(
     Arguments:
         stmt: the loop.
         taped: the loop with its pushes to the tape.
-        plain: the loop with the adjoints of the arrays that it makes.
-        ran: the variable that says how far it came; None if it always comes to its end.
+        plain: the loop with the adjoints of the arrays that it creates.
+        ran: the variable that stores how far it ran; None if it always runs to its end.
         state: the variables and arrays that it changes.
-        fresh: gives a name that is not used yet.
+        fresh: a function that returns an unused name.
         kinds: the kinds of the variables; new variables are added.
     """
     first, until = fresh("first"), fresh("until")
@@ -112,7 +113,7 @@ def in_segments(
 
 
 def _piece(loop: Any, ran: str | None, first: str, until: str) -> Any:
-    """Return a loop over some of the iterations."""
+    """Return a loop over a range of the iterations."""
     if isinstance(loop, For):
         return attrs.evolve(loop, low=Var(first, INT), high=Var(until, INT), last=ran)
     assert ran is not None
@@ -121,6 +122,6 @@ def _piece(loop: Any, ran: str | None, first: str, until: str) -> Any:
 
 
 def reversed_segment(loop: Segmented, back: Block) -> Block:
-    """Return the reverse of a segment, from the reverse of the whole loop."""
+    """Return the reverse of a segment, given the reverse of the whole loop."""
     return [attrs.evolve(each, low=Var(loop.first, INT), high=Var(loop.until, INT)) if isinstance(each, For) else each
             for each in back]

@@ -20,28 +20,28 @@ from .objects import guards_hold, quick_check
 from .read import Source
 from .runtime import Bailout
 
-MAX_FAILURES: Final = 8  # failed runs in a row after which calls run eagerly
+MAX_FAILURES: Final = 8  # the number of consecutive failed runs after which calls run eagerly
 
 
 @attrs.define(eq=False)
 class SourceSpecialization:
-    """The programs of a function for one combination of argument types, and one captured state.
+    """The programs of a function for one combination of argument types and one captured state.
 
     Attributes:
         source: the program as read; None if calls run eagerly.
-        reason: why they do.
-        guard: the captured state, without inputs.
-        objects: the functions and objects among the arguments, which must be the same.
-        programs: by the inputs that have gradients, and the options of the build.
+        reason: the reason for eager calls.
+        guard: the captured state, excluding inputs.
+        objects: the functions and objects among the arguments, which must not change.
+        programs: the programs, by the inputs that have gradients and the build options.
         wraps: whether indices may be negative.
-        lowers: whether operations on arrays in loops become loops over elements.
-        verified: for which inputs the gradients have been compared.
+        lowers: whether array operations in loops become loops over elements.
+        verified: the sets of inputs for which the gradients have been verified.
         leaf_types: the types of the leaves of the results.
         runs: the number of runs.
-        failures: the reasons of failed runs, and their counts.
-        failures_in_row: the number of failed runs without a successful one between them.
+        failures: the numbers of failed runs, by reason.
+        failures_in_row: the number of consecutive failed runs.
         runs_at_failure: the number of runs at the last failure.
-        quick: a generated check of the guards of the source, after some runs.
+        quick: a generated check of the guards, created after some runs.
     """
 
     source: Source | None
@@ -60,7 +60,7 @@ class SourceSpecialization:
     quick: Callable[[Sequence[Any]], bool] | None = None
 
     def holds(self, given: Sequence[Any]) -> bool:
-        """Return whether the captured state is that of the program; an eager specialization has none.
+        """Return whether the captured state is that of the program; always true for an eager specialization.
 
         Arguments:
             given: the arguments.
@@ -89,7 +89,7 @@ class Built:
 
 @attrs.frozen(eq=False)
 class Verified:
-    """The program for the inputs `wanted` agreed with the function, whose results have leaves of these types."""
+    """The program for the inputs `wanted` agreed with the function, whose results have leaves of the given types."""
 
     wanted: tuple[int, ...]
     leaf_types: list[Any]
@@ -104,12 +104,12 @@ class Inconclusive:
 
 @attrs.frozen(eq=False)
 class NegativeIndices:
-    """An index counts from the end."""
+    """A negative index, counted from the end, was encountered."""
 
 
 @attrs.frozen(eq=False)
 class Failed:
-    """A run failed; `is_native` if it ran in a kernel."""
+    """A run failed; `is_native` states whether it ran in a kernel."""
 
     error: Exception
     is_native: bool
@@ -144,7 +144,7 @@ def transition(of: SourceSpecialization, event: Event) -> None:
             if isinstance(error, IndexError) and not of.wraps:
                 of.wraps, of.failures_in_row = True, 0
             elif isinstance(error, (RuntimeError, Bailout)) and of.lowers and is_native:
-                of.lowers, of.failures_in_row = False, 0  # arrays may be broadcast that were not expected to be
+                of.lowers, of.failures_in_row = False, 0  # arrays may be broadcast unexpectedly
             elif of.failures_in_row >= MAX_FAILURES:
                 transition(of, FellBack(f"{MAX_FAILURES} runs in a row failed: {failure_text(error)}"))
         case FellBack(reason):
@@ -152,14 +152,14 @@ def transition(of: SourceSpecialization, event: Event) -> None:
 
 
 def failure_text(error: Exception) -> str:
-    """Return the reason of a failed run."""
+    """Return the reason for a failed run."""
     if isinstance(error, Bailout):
         return "a check failed"
     return f"{type(error).__name__} {error}".strip()
 
 
 def described(of: SourceSpecialization, name: str, executor: str) -> str:
-    """Return a description of what was compiled, and the reasons why not, for `explain`."""
+    """Describe what was compiled, and the reasons for eager calls, for `explain`."""
     lines = [name]
     if of.source is None:
         lines.append(f"  not compiled from its source: {of.reason}")

@@ -1,7 +1,7 @@
-"""Variables that hold one of several known strings, such as the state of a state machine, as numbers.
+"""Encoding of variables whose values are known strings, such as the state of a state machine, as numbers.
 
-`mode = "run"` becomes `mode = 1` if all that the function does with `mode` is to assign strings to it and to compare it
-with strings. The strings of a function are numbered in the order in which they occur.
+`mode = "run"` becomes `mode = 1` if the function only assigns strings to `mode` and compares it with strings. The
+strings of a function are numbered in the order in which they occur.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Stmts = list[ast.stmt]
 
 
 def encode_strings(body: Stmts, parameters: Collection[str]) -> Stmts:
-    """Return the statements of a function with numbers in place of strings that variables hold; they are not changed.
+    """Return the statements of a function with strings in variables replaced by numbers; the original is not changed.
 
     Arguments:
         body: the statements.
-        parameters: of the function.
+        parameters: the parameters of the function.
     """
     nodes = [node for stmt in body for node in ast.walk(stmt)]
     names = set(_assigned_strings(nodes)) - set(parameters) - nonlocals_of(body, nested=False)
@@ -47,7 +47,7 @@ def encode_strings(body: Stmts, parameters: Collection[str]) -> Stmts:
 
 
 def _assigned_strings(nodes: list[ast.AST]) -> Iterator[str]:
-    """Yield the variables that may hold several values, a string among them."""
+    """Yield the variables that may have several values, including a string."""
     counts: Counter[str] = Counter()
     holding = set()
     for node in nodes:
@@ -72,7 +72,7 @@ def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, Any]]:
 
 
 def _choices(value: Any) -> Iterator[Any]:
-    """Yield the expressions that an expression may return."""
+    """Yield the possible values of an expression."""
     if isinstance(value, ast.IfExp):
         yield from _choices(value.body)
         yield from _choices(value.orelse)
@@ -81,14 +81,14 @@ def _choices(value: Any) -> Iterator[Any]:
 
 
 class _Uses:
-    """The uses of variables that hold strings.
+    """Collects the uses of variables whose values are strings.
 
     Arguments:
         names: the variables.
 
     Attributes:
-        encoded: the ids of the occurrences of variables that are assignments of strings, or comparisons with them.
-        strings: the strings in these.
+        encoded: the ids of the occurrences of variables in assignments of strings and comparisons with strings.
+        strings: the strings in these assignments and comparisons.
     """
 
     def __init__(self, names: set[str]) -> None:
@@ -126,7 +126,7 @@ class _Uses:
             self.note(values, [node.subject])
 
     def note(self, values: list[Any], variables: list[ast.expr] | None = None) -> None:
-        """Note a use if all values are strings, or variables that hold strings."""
+        """Record a use if all values are strings or variables whose values are strings."""
         strings = [each for each in values if isinstance(each, ast.Constant) and type(each.value) is str]
         held = [each for each in values if self.is_variable(each)]
         if len(strings) + len(held) == len(values):

@@ -1,7 +1,7 @@
 """Sums of elementwise expressions as one operation, so that the adjoint of their terms is a number.
 
-In `(x * x).sum()`, all terms have the adjoint of the sum. The array of the terms needs no shadow if each array in the
-expression has the shape of the whole, which is known if there is only one.
+In `(x * x).sum()`, all terms have the adjoint of the sum. The array of terms needs no shadow if each array in the
+expression has the shape of the result, which is known if there is only one array.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .value_types import Arr
 
 
 def fuse_sums(block: ir.Block, outside: Collection[str]) -> ir.Block:
-    """Return the program with the terms of sums outside of loops as a part of the sums.
+    """Return the program with the terms of sums outside of loops merged into the sums.
 
     Arguments:
         block: the program.
-        outside: the variables that hold results.
+        outside: the variables that contain results.
     """
     reads = Counter(ir.variables_in(block))
     bound = Counter(name for stmt in ir.statements(block) for name in ir.assigned(stmt))
@@ -45,7 +45,7 @@ def _is_sum_of(stmt: Any, name: str) -> bool:
 
 
 def _has_one_array(expr: Any) -> bool:
-    """Return whether the operands of an elementwise expression of floats are one array, and constants."""
+    """Return whether the operands of an elementwise expression of floats are a single array and constants."""
     leaves: list[Any] = []
 
     def look(node: Any) -> bool:
@@ -61,7 +61,7 @@ def _has_one_array(expr: Any) -> bool:
 
 
 def _squared(node: Any) -> Any:
-    """Return a product of equal arrays as a square, whose gradient is one product."""
+    """Return the product of an array with itself as a square, whose gradient is a single product."""
     if isinstance(node, ir.Op) and node.name == "mul" and isinstance(node.kind, Arr) and node.args[0] == node.args[1]:
         return ir.Op("square", node.args[:1], node.kind)
     return node

@@ -1,4 +1,4 @@
-"""The source code of functions: their syntax trees, found by their code objects."""
+"""The syntax trees of functions, found through their code objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
         raise NotSupported(f"the source of {function.__qualname__} is not available") from error
     try:
         found = _functions("".join(lines)).get((code.co_firstlineno, code.co_name), ())
-    except (SyntaxError, ValueError):  # a file that is not all Python, such as a page of documentation
+    except (SyntaxError, ValueError):  # a file that is not pure Python, such as a page of documentation
         found = _alone(code)
     fitting = [node for node in found if _fits(node, code)]
     if not fitting:
@@ -96,7 +96,7 @@ def _is_same_code(code: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _alone(code: types.CodeType) -> list[Any]:
-    """Return the function at its line, without the rest of the file."""
+    """Parse only the function at its line, without the rest of the file."""
     try:
         lines, first = inspect.getsourcelines(code)
         tree = parse(textwrap.dedent("".join(lines)))
@@ -120,7 +120,7 @@ def _functions(source: str) -> dict[tuple[int, str], list[Any]]:
 
 
 def _fits(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
-    """Return whether a tree belongs to a code object, and the file was not edited since."""
+    """Return whether a tree belongs to a code object and the file was not edited since."""
     spec = node.args
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     if tuple(names) != code.co_varnames[: len(names)]:
@@ -151,7 +151,7 @@ def nonlocals_of(body: list[ast.stmt], nested: bool) -> frozenset[str]:
 
 
 def stores_of(node: ast.FunctionDef | ast.Lambda | list[ast.stmt]) -> dict[str, int]:
-    """Count the assignments of each local variable, excluding nested functions."""
+    """Count the assignments to each local variable, excluding nested functions."""
     found: dict[str, int] = {}
     for each in _own_nodes(node if isinstance(node, list) else node.body):
         names: list[str] = []

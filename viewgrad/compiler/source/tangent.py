@@ -1,6 +1,6 @@
-"""The tangent of a program: the program with, beside each variable, its derivative along a direction.
+"""The tangent of a program: the program extended by the derivative of each variable along a direction.
 
-The result is a program of the same language. So it can be reversed, which gives products with the Hessian.
+The result is a program in the same language, so it can be reversed, which yields Hessian-vector products.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .value_types import FLOAT, Arr, Num
 from .values import ListResult, NotSupported, RecordValue, TupleValue, leaves_of
 
 ZERO: Final = ir.Const(0.0, FLOAT)
-# Calls whose tangent is the same call of the tangent of their only array.
+# Calls whose tangent is the same call applied to the tangent of their only array.
 LINEAR: Final = frozenset("""
     sum mean cumsum copy flatten astype transpose swapaxes moveaxis squeeze expand_dims reshape ravel diagonal trace
     diff tile repeat roll flip fliplr flipud rot90 tril triu diag
@@ -31,11 +31,11 @@ JOINED: Final = frozenset({"concatenate", "stack", "vstack", "hstack", "column_s
 
 
 def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
-    """Return the tangent of a program, whose result is a pair: that of the program, and its derivative.
+    """Return the tangent of a program, whose result is a pair of the program's result and its derivative.
 
     Arguments:
         source: the program.
-        tangents: by the number of an input, the input that its tangent is.
+        tangents: by number of an input, the input with its tangent.
 
     Raises:
         NotSupported: if the tangent cannot be expressed as a program.
@@ -72,7 +72,7 @@ def _with_leaves(tree: Any, leaves: Mapping[str, Any]) -> Any:
 
 
 class _Tangent:
-    """Writes the tangent of statements.
+    """Generates the tangent of statements.
 
     Arguments:
         kinds: the kinds of the variables; new variables are added.
@@ -88,7 +88,7 @@ class _Tangent:
         self.line = 0
 
     def dot(self, name: str) -> str:
-        """Return the variable that holds the tangent of another."""
+        """Return the variable for the tangent of another variable."""
         if name not in self.dots:
             self.dots[name] = self.fresh(f"{name}_dot", self.kinds[name])
         return self.dots[name]
@@ -126,7 +126,7 @@ class _Tangent:
         return found
 
     def statement(self, stmt: Any) -> None:
-        """Write the tangent of a statement, and the statement."""
+        """Emit the tangent of a statement, and the statement."""
         if isinstance(stmt, (ir.For, ir.While)):
             self.out.append(attrs.evolve(stmt, body=self.block(stmt.body)))
         elif isinstance(stmt, ir.If):
@@ -147,7 +147,7 @@ class _Tangent:
             self.out.append(stmt)
 
     def on_let(self, stmt: ir.Let) -> None:
-        """Write a binding."""
+        """Emit a binding."""
         value, name = stmt.value, self.dot(stmt.name)
         if isinstance(value, ir.Call) and not value.is_view:
             self.bind(stmt.name, value, self.of_call(value))
@@ -165,7 +165,7 @@ class _Tangent:
         self.bind(stmt.name, found, tangent)
 
     def bind(self, name: str, value: Any, tangent: Any) -> None:
-        """Bind a variable, and its tangent to an array of its own, or a number."""
+        """Bind a variable, and bind its tangent to a separate array or a number."""
         dot = self.dot(name)
         if isinstance(value.kind, Num):
             self.out += [ir.Let(dot, ZERO if tangent is None else tangent, self.line), ir.Let(name, value, self.line)]
@@ -186,7 +186,7 @@ class _Tangent:
             self.out.append(ir.Set(ir.Var(dot, self.kinds[name]), index, tangent, "", self.line))
 
     def on_many(self, stmt: ir.LetMany) -> None:
-        """Write a call that gives several results."""
+        """Emit a call with several results."""
         call = stmt.value
         if not call_has_gradient(call):
             self.out.append(stmt)
@@ -199,7 +199,7 @@ class _Tangent:
             self.out += [ir.LetMany(names, tangent, stmt.line), stmt]
 
     def temporary(self, value: Any, hint: str) -> ir.Var:
-        """Return a variable with the value of an expression."""
+        """Bind an expression to a new variable and return the variable."""
         name = self.fresh(hint, value.kind)
         self.out.append(ir.Let(name, value, self.line))
         return ir.Var(name, self.kinds[name])
@@ -207,7 +207,7 @@ class _Tangent:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def leaf(self, expr: Any) -> Any:
-        """Return the tangent of a variable or a part of an array; None for 0."""
+        """Return the tangent of a variable or a part of an array, or None for 0."""
         if isinstance(expr, ir.Var) and expr.name in self.active and is_float(expr.kind):
             return ir.Var(self.dot(expr.name), self.kinds[expr.name] if isinstance(expr.kind, Arr) else Num("d"))
         if isinstance(expr, ir.Get) and expr.base.name in self.active and is_float(expr.kind):
@@ -215,7 +215,7 @@ class _Tangent:
         return None
 
     def of_call(self, call: ir.Call) -> Any:
-        """Return the tangent of a call: a call, or a sum of calls; None for 0."""
+        """Return the tangent of a call as a call or a sum of calls, or None for 0."""
         name, args = call.name, call.args
         if not call_has_gradient(call) or isinstance(call.kind, tuple):
             return None
@@ -246,7 +246,7 @@ class _Tangent:
         return self.generic(call)
 
     def generic(self, call: ir.Call) -> Any:
-        """Return the tangent of a call, computed by the library; None for 0."""
+        """Return the tangent of a call computed by the library, or None for 0."""
         flat = [each for arg in call.args for each in (arg if isinstance(arg, tuple) else (arg,))]
         tangents = [self.leaf(each) for each in flat]
         if all(each is None for each in tangents):
@@ -261,11 +261,11 @@ class _Tangent:
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def diff(self, expr: Any, lazily: bool = False) -> tuple[Any, Any]:
-        """Return an expression, with parts bound to variables, and its tangent; None for 0.
+        """Return an expression, with parts bound to variables, and its tangent, or None for 0.
 
         Arguments:
             expr: the expression.
-            lazily: whether it may not be evaluated, so that no part can be in a variable.
+            lazily: whether it may remain unevaluated, so that no part may be bound to a variable.
         """
         if isinstance(expr, (ir.Var, ir.Get)):
             return expr, self.leaf(expr)
@@ -314,7 +314,7 @@ def _sum(terms: Sequence[Any]) -> Any:
 
 
 def _has_shape_of(tangent: Any, value: Any) -> bool:
-    """Return whether the tangent of an elementwise expression is sure to have its shape."""
+    """Return whether the tangent of an elementwise expression certainly has the shape of the expression."""
     if tangent.kind.ndim != value.kind.ndim:
         return False
 

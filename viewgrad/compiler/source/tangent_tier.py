@@ -1,4 +1,4 @@
-"""Programs from source for derivatives along a direction: the tangent of the program of a function."""
+"""Programs from source for directional derivatives: the tangent of the program of a function."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .values import NotSupported, Path
 
 
 class TangentTier(SourceTier):
-    """Runs calls of a function of `(args, keywords, numbers, tangents, has_aux)` that gives what `func.jvp` gives.
+    """Runs calls of a function of `(args, keywords, numbers, tangents, has_aux)` with the results of `func.jvp`.
 
     Arguments:
-        original: the function that is differentiated.
+        original: the function to differentiate.
         function: the function of these arguments.
         executor, check, is_on, tape_limit: as for `SourceTier`.
     """
@@ -80,7 +80,7 @@ class TangentTier(SourceTier):
         return all(np.isfinite(each).all() for each in outputs)  # zeros may have met infinite slopes
 
     def _tangent(self, primal: Input, path: Path, args: Sequence[Any], taken: Container[str]) -> Input | None:
-        """Return the input that holds the tangent of another; None if that is 0."""
+        """Return the input with the tangent of another input, or None if the tangent is 0."""
         if args[3][path.steps[0][1]] is None:
             return None
         value = path.now(args)

@@ -1,7 +1,7 @@
-"""The decisions of the reverse: the values that the forward part saves, and those that the reverse recomputes.
+"""Tape analysis: the values that the forward program saves, and those that the reverse recomputes.
 
-Variables and arrays are given back, on the way backwards, the values that they had. What is overwritten is kept on a
-tape if an adjoint reads it. Some values are recomputed, and counters are counted back.
+In the reverse, variables and arrays are restored to their previous values. Overwritten values are saved on a tape if an
+adjoint reads them. Some values are recomputed, and counters are counted down.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONG: Final = 16  # operators; larger expressions are saved rather than recomput
 
 
 class TapeAnalysis:
-    """The decisions of the reverse: values to store on the tape, to recompute, and counters to count down.
+    """Decides which values are stored on the tape, which are recomputed, and which counters are counted down.
 
     Arguments:
         block: the program.
@@ -51,25 +51,26 @@ class TapeAnalysis:
         self.wraps = wraps
         self.reverser = Reverser(active, roots, fresh, kinds, preaccumulates)
         self.reverses: dict[int, ir.Block] = {}
-        self.firsts: dict[int, ir.Block] = {}  # by statement: the reads of values as they are after it
+        self.firsts: dict[int, ir.Block] = {}  # by statement, the reads of values from after it
         self.positions: dict[int, int] = {}
         self.block_ends: dict[int, int] = {}  # the ends of blocks
         self.loops: dict[int, tuple[Any, ...]] = {}
-        self.conditions: dict[int, tuple[tuple[Any, bool], ...]] = {}  # tests of branches around, and whether they hold
+        # conditions of enclosing branches, and whether they are true
+        self.conditions: dict[int, tuple[tuple[Any, bool], ...]] = {}
         self.lets: dict[str, list[Any]] = {}
         self.reads: dict[str, list[Access]] = {}  # by root, the reads of arrays by adjoints
         self.pushes: set[int] = set()
         self.recomputed: dict[int, list[ir.Let]] = {}  # by block
         self.skipped: set[int] = set()  # statements that are recomputed
-        self.saved: dict[int, list[str]] = {}  # by block: the values saved at its end
-        self.local: dict[int, list[str]] = {}  # by block: variables whose adjoints begin and end in it
-        self.asked_again: set[int] = set()  # branches whose test is evaluated again
+        self.saved: dict[int, list[str]] = {}  # by block, the values saved at its end
+        self.local: dict[int, list[str]] = {}  # by block, variables whose adjoints exist only inside it
+        self.asked_again: set[int] = set()  # branches whose condition is evaluated again
         self.notes: list[tuple[int, str]] = []
-        self.born: dict[str, tuple[Any, ...]] = {}  # the loops around the only place where an array is made
+        self.born: dict[str, tuple[Any, ...]] = {}  # the loops around the only statement that creates an array
         self.counted: dict[int, int] = {}  # by counter, its increment
-        self.lasts: dict[int, str] = {}  # by loop: the variable that holds its last counter
-        self.is_decided = False  # whether it is decided which parts of arrays are kept
-        self.repeated: set[int] = set()  # loops that are run again before their reverse
+        self.lasts: dict[int, str] = {}  # by loop, the variable for its last counter
+        self.is_decided = False  # whether the saved parts of arrays have been decided
+        self.repeated: set[int] = set()  # loops that are rerun before their reverse
 
     # -- analysis ------------------------------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class TapeAnalysis:
         self.block_ends[id(block)] = len(self.positions) + len(self.block_ends)
 
     def _choose_counters(self) -> None:
-        """Select the integers that the reverse counts back, because a constant is added to them."""
+        """Select the integers that the reverse counts down, because they are incremented by a constant."""
         for stmt in ir.statements(self.block):
             if isinstance(stmt, ir.Let) and stmt.value.kind == INT and self.kinds[stmt.name] == INT:
                 value = stmt.value
@@ -123,7 +124,7 @@ class TapeAnalysis:
                         self.counted[id(stmt)] = right.value if value.name == "add" else -right.value
 
     def _reads_of(self, exprs: Iterator[Any]) -> tuple[set[str], list[Any]]:
-        """Return the numbers, and the arrays or parts of them, that expressions read."""
+        """Return the numbers, arrays and parts of arrays that expressions read."""
         numbers: set[str] = set()
         arrays: list[Any] = []
 
@@ -155,14 +156,14 @@ class TapeAnalysis:
         return numbers, arrays
 
     def _uses(self, stmt: Any) -> tuple[set[str], list[Any]]:
-        """Return the numbers, and the arrays or parts of them, that the reverse of a statement reads."""
+        """Return the numbers, arrays and parts of arrays that the reverse of a statement reads."""
         found: ir.Block = self.reverses.get(id(stmt), [])
         exprs: list[Any] = []
         for each in ir.statements(found):
             exprs += list(ir.expressions_of(each))
             if isinstance(each, ir.Set):
                 exprs.append(ir.Get(each.base, each.index, each.base.kind))
-        if isinstance(stmt, ir.Set) and (not self.is_decided or id(stmt) in self.pushes):  # the place is found again
+        if isinstance(stmt, ir.Set) and (not self.is_decided or id(stmt) in self.pushes):  # the location is recomputed
             exprs.append(ir.Get(ir.Var("_bar", stmt.base.kind), stmt.index, stmt.base.kind))
         numbers, arrays = self._reads_of(iter(exprs))
         made = {name for each in (*ir.statements(found), *self.firsts.get(id(stmt), ())) for name in ir.assigned(each)}
@@ -175,7 +176,7 @@ class TapeAnalysis:
         return self._reads_of(expr for each in self.firsts.get(id(stmt), ()) for expr in ir.expressions_of(each))
 
     def _changes(self, block: ir.Block, start: int = 0) -> tuple[set[str], list[ir.Set]]:
-        """Return the numbers that statements bind, and the writes to arrays among them."""
+        """Return the numbers that statements bind, and their writes to arrays."""
         numbers: set[str] = set()
         writes: list[ir.Set] = []
         for stmt in ir.statements(block[start:]):
@@ -190,7 +191,7 @@ class TapeAnalysis:
         Arguments:
             expr: the expression.
             at: its position.
-            loops: the loops around it.
+            loops: the enclosing loops.
             changed, writes: the variables that the statements bind, and their writes.
         """
         if any(isinstance(each, ir.Call) for each in ir.nodes(expr)):
@@ -244,7 +245,7 @@ class TapeAnalysis:
                 continue
             if any(id(each) in self.skipped and id(each) not in own for name in self._reads_of(iter([stmt.value]))[0]
                    for each in self.lets.get(name, ())):
-                continue  # it reads a value that is recomputed in another block, and only there
+                continue  # it reads a value that is recomputed in another block only
             at = self.positions[id(stmt)]
             if all(id(each) in inside and self.positions[id(each)] > at for each in self.readers.get(stmt.name, ())):
                 chosen.append(stmt)
@@ -261,7 +262,7 @@ class TapeAnalysis:
         return found
 
     def _choose_saved(self, block: ir.Block) -> None:
-        """Save values used in one iteration at its end, so that nothing is carried from one to another."""
+        """Save values used in one iteration at its end, so that nothing is carried between iterations."""
         forward: dict[str, list[Any]] = {}
         for stmt in ir.statements(self.block):
             for name in set(reads_of(stmt)):
@@ -299,7 +300,7 @@ class TapeAnalysis:
                 ]
 
     def _read_by_reverse(self, stmt: Any) -> set[str]:
-        """Return the numbers that the reverse of a statement reads, tests and bounds included."""
+        """Return the numbers that the reverse of a statement reads, including tests and bounds."""
         if isinstance(stmt, ir.If) and id(stmt) in self.asked_again:
             return self._reads_of(iter([stmt.test]))[0]
         if isinstance(stmt, ir.For):
@@ -344,7 +345,7 @@ class TapeAnalysis:
         return name in self.fixed
 
     def _flow(self, block: ir.Block, needed: set[str]) -> None:
-        """Decide which overwritten numbers are kept; `needed` are those that an adjoint before reads."""
+        """Decide which overwritten numbers are saved; `needed` contains those that earlier adjoints read."""
         for stmt in block:
             if isinstance(stmt, (ir.Let, ir.LetMany)):
                 uses = self._uses(stmt)[0]
@@ -383,7 +384,7 @@ class TapeAnalysis:
             needed |= self._reads_of(iter([stmt.value]))[0]
 
     def _decide_sets(self) -> None:
-        """Decide which overwritten parts of arrays are kept."""
+        """Decide which overwritten parts of arrays are saved."""
         for stmt in ir.statements(self.block):
             if not isinstance(stmt, ir.Set):
                 continue

@@ -1,4 +1,4 @@
-"""Runs of programs with a tape: its size, its limit in memory, and the reuse of its stacks."""
+"""Runs of programs with a tape: its size, its memory limit, and the reuse of its stacks."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ...tensor.masked_backward import holds_nan
 from .build import Program
 from .runtime import Bailout, CapacityExceeded
 
-TAPE: Final = 1 << 12  # entries of the first run
+TAPE: Final = 1 << 12  # the number of entries in the first run
 KEPT_STACKS: Final = 4
-KEPT_SIZE: Final = 1 << 22  # items of each of them, 64 MB together
-FEW: Final = 8192  # elements whose dot product BLAS computes in one thread
+KEPT_SIZE: Final = 1 << 22  # items of each stack, 64 MB in total
+FEW: Final = 8192  # the number of elements up to which BLAS computes a dot product in one thread
 Array = np.ndarray[Any, Any]
 Stacks = tuple[Array, Array]  # the stacks of floats and of integers
 
 
 class Tapes:
-    """Runs programs, with room on the tape: as much as earlier runs needed.
+    """Runs programs with as much room on the tape as earlier runs needed.
 
-    The system hands out the pages of a large array one by one when they are first written to, which costs more than
-    the writes. So the stacks of the last run are kept for the next one, if no gradient is pending that reads them.
+    The system allocates the pages of a large array one by one when they are first written to, which costs more than the
+    writes. The stacks of the last run are therefore kept for the next one, unless a pending gradient reads them.
     """
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
-        self.spare: list[Stacks] = []  # one at most, and one more for each thread that runs at the same time
+        self.spare: list[Stacks] = []  # at most one, and one more for each concurrent thread
 
     def run(self, program: Program, arrays: Sequence[Any]) -> Any:
-        """Return the results of a program, and the function that pulls gradients back.
+        """Return the results of a program and its pullback function.
 
         Raises:
             Bailout: if a result shares memory with an argument.
@@ -48,9 +48,9 @@ class Tapes:
         return outputs, pullback
 
     def value_and_gradients(self, program: Program, arrays: Sequence[Any]) -> tuple[float, Any]:
-        """Return the number that a program computes, and its gradients; None for them if they hold NaNs.
+        """Return the number that a program computes, and its gradients, or None for them if they contain NaN.
 
-        Eager differentiation has none where a zero meets an infinite factor.
+        Eager differentiation produces no NaN if a zero is multiplied by an infinite factor.
         """
         taken: list[Stacks] = []
         (value,), pullback = self._within_limit(program, arrays, taken)
@@ -63,16 +63,16 @@ class Tapes:
         return value, found
 
     def _stacks(self, size: int, taken: list[Stacks] | None) -> Stacks:
-        """Return stacks of a size.
+        """Return stacks of a given size.
 
         Arguments:
             size: the size of each of them.
-            taken: receives the stacks, if those of an earlier run may be reused by a later one.
+            taken: a list that receives the stacks, if they may be reused by a later run.
         """
         if taken is None:
             return np.empty(size), np.empty(size, np.int64)
         try:
-            stacks = self.spare.pop()  # popped at once, so that no other thread gets it, too
+            stacks = self.spare.pop()  # popped atomically, so that no other thread gets it too
         except IndexError:
             stacks = None
         if stacks is None or stacks[0].size != size:
@@ -81,7 +81,7 @@ class Tapes:
         return stacks
 
     def _within_limit(self, program: Program, arrays: Sequence[Any], taken: list[Stacks] | None = None) -> Any:
-        """Run a program; if its tape needs more than the limit, with its outermost loops in segments."""
+        """Run a program; if its tape exceeds the limit, run it with its outermost loops in segments."""
         try:
             return self._run(program, arrays, taken)
         except BufferError:
@@ -143,7 +143,7 @@ class Tapes:
 
 
 def default_limit(executor: str) -> float:
-    """Return the default limit of a tape in bytes: half of the machine's memory, for kernels."""
+    """Return the default limit of a tape in bytes, which is half of the machine's memory."""
     if executor != "numba" or not hasattr(os, "sysconf"):
         return math.inf
     try:
@@ -153,7 +153,7 @@ def default_limit(executor: str) -> float:
 
 
 def _has_nan(gradient: Any) -> bool:
-    """Return whether a gradient holds NaNs: then its minimum, and the sum of the squares of its elements, is NaN."""
+    """Return whether a gradient contains NaN: its minimum, or the sum of squares of its elements, is then NaN."""
     if not isinstance(gradient, np.ndarray):
         return bool(gradient != gradient)
     total = np.vdot(gradient, gradient) if gradient.size <= FEW or gradient.dtype.kind == "c" else np.minimum.reduce(

@@ -1,4 +1,4 @@
-"""The first tier of a compiled function: programs from its source, one for each combination of argument types."""
+"""The source tier of a compiled function: programs from its source, one for each combination of argument types."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from .values import NotSupported, leaves_of
 from .verify import difference
 
 MISSED: Final[Any] = object()  # the result of a call that this tier does not run
-MAX_SPECIALIZATIONS: Final = 8  # for one combination of argument types, with other captured state
-MAX_COMBINATIONS: Final = 64  # of argument types; strings count as types
+MAX_SPECIALIZATIONS: Final = 8  # the maximum for one combination of argument types with different captured state
+MAX_COMBINATIONS: Final = 64  # the maximum for argument types; strings count as types
 DEFECT: Final = "a defect of the source compiler"
 TOO_MANY: Final = SourceSpecialization(None, "there are too many combinations of argument types")
 
 
 class SourceTier:
-    """Runs calls of a function by programs made from its source.
+    """Runs calls of a function by programs generated from its source.
 
     Arguments:
         function: the function.
         executor: "numba" or "python".
-        static: the names or positions of arguments that are part of the program.
+        static: the names or positions of arguments that are constants of the program.
         check: whether the first call of each kind is compared with the function.
-        is_on: whether it takes calls.
-        tape_limit: the most bytes on a tape; None for half of the machine's memory.
+        is_on: whether the tier is enabled.
+        tape_limit: the maximum number of bytes on a tape; None for half of the machine's memory.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SourceTier:
 
         Arguments:
             args, keywords: the arguments.
-            mode: the mode that it is made in.
+            mode: the mode of the call.
         """
         if not self.is_on or mode & ~GRAD or raises_errors():
             return MISSED
@@ -106,11 +106,11 @@ class SourceTier:
         return self._run(of, program, args, keywords, values, arrays)
 
     def examples(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> SourceExamples | None:
-        """Return a runner of the program for a batch of examples; None if no verified program exists.
+        """Return a runner of the program for a batch of examples, or None if there is no verified program.
 
         Arguments:
             args, keywords: the arguments for one example.
-            mode: the mode that the call is made in.
+            mode: the mode of the call.
         """
         if mode & ~GRAD or raises_errors():
             return None
@@ -142,7 +142,8 @@ class SourceTier:
         return SourceExamples(program, arrays, self.tapes, self._replay, self.executor == "numba", ran, failed)
 
     def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
-        """Return the value and gradients of a scalar-valued function of arrays; None if this tier has none.
+        """Return the value and gradients of a scalar-valued function of arrays, or None if this tier cannot compute
+        them.
 
         Arguments:
             args: the arguments, which have no history.
@@ -178,7 +179,7 @@ class SourceTier:
             return None
         try:
             value, found = quietly(self.tapes.value_and_gradients, program, arrays)
-        except Exception:  # the function raises it, too; if not, its call counts as a failed run
+        except Exception:  # the function raises it too; if it does not, the call counts as a failed run
             return None
         if found is None:
             return None
@@ -193,7 +194,7 @@ class SourceTier:
         return True, np.asarray(value, float), gradients
 
     def _known_gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
-        """Return the dispatch of a call of `value_and_grad` by its argument types; None if there is none."""
+        """Return the cached dispatch of a call of `value_and_grad` by its argument types, or None."""
         key: Any = (tuple(numbers), *[
             (arg.dtype.char, arg.ndim) if type(arg) is np.ndarray else type_key(arg) for arg in args])
         for each in self.gradient_calls.get(key, ()):
@@ -205,7 +206,9 @@ class SourceTier:
         return known
 
     def _gradient_call(self, args: tuple[Any, ...], numbers: Sequence[int]) -> GradientCall | None:
-        """Resolve a call of `value_and_grad` by its argument types; None if no specialization can run it."""
+        """Create the dispatch of a call of `value_and_grad` by its argument types, or return None if no specialization
+        can run it.
+        """
         types = differentiated_types(args, numbers)
         if types is None:
             return None
@@ -229,7 +232,8 @@ class SourceTier:
         return self._results(of, program, args, keywords, values, given, outputs, pullback)
 
     def _preserved(self, program: Program, values: list[Any], arrays: list[Any]) -> list[Any]:
-        """Return the arrays for a program: copies of those that may be written to before the gradient reads them."""
+        """Return the arrays for a program, with copies of those that may be written to before the gradient reads them.
+        """
         if not program.wanted:
             return arrays
         return [
@@ -241,7 +245,7 @@ class SourceTier:
         self, of: SourceSpecialization, program: Program, args: Any, keywords: Any, values: list[Any], given: list[Any],
         outputs: Sequence[Any], pullback: Any,
     ) -> Any:
-        """Return the results of a run, with one node as their history; write to the mutated arguments."""
+        """Return the results of a run, with a single node as their history, and write to the mutated arguments."""
         source = program.source
         tensors: list[Any] = []
         kinds = [source.kinds[name] for name in program.results]
@@ -251,7 +255,8 @@ class SourceTier:
         ):
             array = np.asarray(value, kind.dtype)
             if is_differentiated and array is value and number < len(kinds):
-                array = array.copy()  # the reverse part reads the program's own array, and restores what it was before
+                # the reverse part reads the program's own array, and restores its previous contents
+                array = array.copy()
             tensors.append(from_array(array))
         if is_differentiated:
             names = [*program.results, *[source.inputs[n].name for n in program.mutated]]
@@ -271,7 +276,7 @@ class SourceTier:
         return built_result(source.result, leaves, source.kinds, of.leaf_types)
 
     def _replay(self, program: Program, args: Any, keywords: dict[str, Any]) -> Callable[[dict[int, Any]], Any]:
-        """Return a function that runs the user's function eagerly, with other tensors in the place of some inputs."""
+        """Return a function that runs the user's function eagerly, with some inputs replaced by other tensors."""
         source = program.source
 
         def replay(tensors: dict[int, Any]) -> Any:
@@ -321,9 +326,9 @@ class SourceTier:
     def _verified_run(
         self, of: SourceSpecialization, wanted: tuple[int, ...], arrays: list[Any]
     ) -> tuple[Program, Sequence[Any], Any] | None:
-        """Return a program, and its results and gradients for the first call; None if it fails.
+        """Return a program with its results and gradients for the first call, or None if it fails.
 
-        An index that is out of range counts from the end, since the function did not raise.
+        An index that is out of range is assumed to count from the end, since the function did not raise.
         """
         for _ in range(2):
             program = self._program(of, wanted)
@@ -340,7 +345,7 @@ class SourceTier:
         return None
 
     def _is_conclusive(self, outputs: Sequence[Any]) -> bool:
-        """Return whether a difference from the function shows that a program is wrong."""
+        """Return whether a difference from the function proves that a program is wrong."""
         return True
 
     def _after_failed_run(self, of: SourceSpecialization, error: Exception, args: Any, keywords: Any) -> Any:
@@ -352,7 +357,7 @@ class SourceTier:
     def _fail(self, of: SourceSpecialization, error: Exception) -> None:
         transition(of, Failed(error, self.executor == "numba"))
 
-    # -- programs by kind of arguments ---------------------------------------------------------------------------------
+    # -- programs by argument types ------------------------------------------------------------------------------------
 
     def _key(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         found = [type_key(arg) for arg in args]
@@ -394,7 +399,7 @@ class SourceTier:
         return SourceSpecialization(source, "", guard, objects)
 
     def _source(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Source]:
-        """Return the user's function, and its program for the types of some arguments."""
+        """Return the user's function and its program for given argument types."""
         function = users_function(user_function(self.function))
         return function, Reader().source(function, args, keywords)
 
@@ -419,7 +424,7 @@ class SourceTier:
     # -- descriptions --------------------------------------------------------------------------------------------------
 
     def explain(self, name: str) -> str:
-        """Describe what was compiled from the source, and the reasons why not; empty if it has not been called."""
+        """Describe what was compiled from the source, and the reasons for eager calls; empty if there were no calls."""
         return "\n\n".join(
             described(each, f"{name}({', '.join(map(type_text, key))})", self.executor)
             for key, known in self.specializations.items() for each in known

@@ -1,8 +1,8 @@
-"""`try` statements rewritten as branches and flags.
+"""Elimination of `try` statements, which are rewritten as branches and flags.
 
-An error that a program runs into ends it, and the function runs eagerly, with its handlers. So the handlers of errors
-that operations raise are left out. A `raise` inside a `try` that catches it becomes a branch to the handler, if no
-loop is between them.
+An error in a program ends it, and the function runs eagerly with its handlers. The handlers of errors raised by
+operations are therefore omitted. A `raise` inside a `try` that catches it becomes a branch to the handler, if there is
+no loop in between.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Stmts = list[ast.stmt]
 
 
 def eliminate_try_statements(body: Stmts, error_of: Callable[[ast.Name], Any]) -> Stmts:
-    """Return the statements of a function without `try`; they are not changed.
+    """Return the statements of a function without `try`; the original is not changed.
 
     Arguments:
         body: the statements.
-        error_of: returns the exception class that a name refers to; None for other names.
+        error_of: a function that returns the exception class that a name refers to, or None for other names.
 
     Raises:
         NotImplementedError: for a `try` that is not supported.
@@ -70,7 +70,7 @@ class _Writer:
     def branches(self, stmt: ast.Try, body: Stmts, rest: Stmts) -> Stmts:
         """Return the body with flags in place of errors, and the handlers as branches.
 
-        What follows a statement that may have raised runs only if it has not.
+        Statements that follow one that may have raised run only if it has not.
         """
         flag = f"_raised{next(self.numbers)}"
         used: set[int] = set()
@@ -117,7 +117,7 @@ class _Writer:
         return [start, *found, *other]
 
     def caught_by(self, handlers: Sequence[ast.ExceptHandler], stmt: ast.Raise) -> int | None:
-        """Return the number of the handler that catches an error; None if that is not known."""
+        """Return the number of the handler that catches an error, or None if it is unknown."""
         error = self.error_named(stmt.exc)
         if error is None or stmt.cause is not None:
             return None
@@ -133,7 +133,7 @@ class _Writer:
         return None
 
     def error_named(self, node: ast.expr | None) -> Any:
-        """Return the class of errors that an expression names, or makes one of; None for others."""
+        """Return the class of errors that an expression refers to or instantiates, or None for others."""
         if isinstance(node, ast.Call):
             inside = [each for part in (*node.args, *node.keywords) for each in ast.walk(part)]
             if any(isinstance(each, (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute)) for each in inside):
@@ -143,12 +143,12 @@ class _Writer:
 
 
 def _at(node: Any, stmt: ast.AST) -> Any:
-    """Return a new node at the place of another."""
+    """Return a new node at the source location of another."""
     return ast.fix_missing_locations(ast.copy_location(node, stmt))
 
 
 def _raises(stmts: Sequence[ast.stmt]) -> list[ast.Raise]:
-    """Return the errors that are raised in a block or in branches of it, and not in loops."""
+    """Return the errors raised in a block or its branches, excluding loops."""
     found: list[ast.Raise] = []
     for stmt in stmts:
         if isinstance(stmt, ast.Raise):
@@ -159,5 +159,5 @@ def _raises(stmts: Sequence[ast.stmt]) -> list[ast.Raise]:
 
 
 def _leaves(stmts: Sequence[ast.stmt]) -> bool:
-    """Return whether some statements may jump."""
+    """Return whether any of the given statements may jump."""
     return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for stmt in stmts for node in ast.walk(stmt))

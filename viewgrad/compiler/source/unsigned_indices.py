@@ -1,8 +1,8 @@
-"""Indices of kernels as unsigned integers, which Numba does not count from the end.
+"""Conversion of indices in kernels to unsigned integers, which Numba does not count from the end.
 
-For a signed index, Numba selects between it and the length plus it. In loops where LLVM cannot tell that no index is
-negative, the selection keeps it from recognising consecutive elements, and from vectorizing. The indices of a program
-are proven to be in range, or checked, before they are used.
+For a signed index, Numba selects between the index and its sum with the length. If LLVM cannot prove that no index in a
+loop is negative, the selection prevents it from recognizing consecutive elements and from vectorizing. The indices of a
+program are proven to be in range, or checked, before they are used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Kinds: what the source compiler knows of a value before the program runs.
+"""Kinds: the information that the source compiler has about a value before the program runs.
 
-A kind is a dtype and a number of dimensions. Lengths are not part of it.
+A kind consists of a dtype and a number of dimensions; lengths are not part of it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...operators.define import OPERATORS
 
 @attrs.frozen
 class Num:
-    """A number.
+    """The kind of a number.
 
     Attributes:
         dtype: the character of its dtype.
-        weak: whether it may be one of Python's numbers, which adapt to the dtype of others.
-        boxed: whether it may be a 0-d array, which could be written to.
+        weak: whether it may be a Python number, which adopts the dtype of other operands.
+        boxed: whether it may be a 0-d array, which can be written to.
     """
 
     dtype: str
@@ -38,7 +38,7 @@ class Num:
 
 @attrs.frozen
 class Arr:
-    """An array.
+    """The kind of an array.
 
     Attributes:
         dtype: the character of its dtype.
@@ -56,10 +56,10 @@ Kind = Num | Arr
 FLOAT: Final = Num("d")
 INT: Final = Num("l", weak=True)
 BOOL: Final = Num("?", weak=True)
-DTYPES: Final = "?ldfD"  # the characters of those that programs compute with
+DTYPES: Final = "?ldfD"  # the characters of the dtypes supported in programs
 WEAK: Final = {bool: BOOL, int: INT, float: Num("d", weak=True), complex: Num("D", weak=True)}
 PYTHON: Final = {"?": True, "l": 1, "d": 1.0, "D": 1.0 + 0j}
-# Samples of Python numbers, which adapt to dtypes.
+# Samples of Python numbers, which adopt other dtypes.
 BY_PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "neg": operator.neg, "positive": operator.pos,
@@ -76,14 +76,14 @@ def dtype_of(kind: Kind) -> np.dtype[Any]:
 
 
 def sample(kind: Kind, length: int = 1) -> Any:
-    """Return a value of a kind: all ones."""
+    """Return a sample value of a kind, filled with ones."""
     if isinstance(kind, Arr):
         return np.ones((length,) * kind.ndim, kind.dtype)
     return PYTHON[kind.dtype] if kind.weak and kind.dtype in PYTHON else np.dtype(kind.dtype).type(1)
 
 
 def kind_of(value: Any) -> Kind | None:
-    """Return the kind of a number or an array; None if it is neither."""
+    """Return the kind of a number or an array, or None if it is neither."""
     if type(value) in WEAK:
         return WEAK[type(value)]
     if isinstance(value, np.ndarray):
@@ -94,10 +94,10 @@ def kind_of(value: Any) -> Kind | None:
 
 @functools.lru_cache(maxsize=4096)
 def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
-    """Return the kind of the result of an elementwise operator, found by applying it to samples.
+    """Return the kind of the result of an elementwise operator, determined by applying it to samples.
 
     Raises:
-        TypeError, ValueError: if it does not take operands of these kinds.
+        TypeError, ValueError: if it does not accept operands of these kinds.
     """
     samples = [sample(kind) for kind in kinds]
     if name in BY_PYTHON and all(isinstance(kind, Num) and kind.weak for kind in kinds):
@@ -114,7 +114,7 @@ def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
 
 
 def _operand(value: Any, samples: list[Any]) -> Any:
-    """Return sample arguments of a forward function: arrays, or Python numbers beside these."""
+    """Return sample arguments of a forward function: arrays, or Python numbers combined with arrays."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     if any(isinstance(each, (np.ndarray, np.generic)) for each in samples):
@@ -123,14 +123,14 @@ def _operand(value: Any, samples: list[Any]) -> Any:
 
 
 def joined(a: Kind, b: Kind) -> Kind | None:
-    """Return the kind of a variable that has one of two kinds; None if there is none."""
+    """Return the common kind of a variable that has one of two kinds, or None if there is none."""
     if a == b:
         return a
     if isinstance(a, Num) and isinstance(b, Num):
         boxed, weak = a.boxed or b.boxed, a.weak or b.weak
         if a.dtype == b.dtype:
             return Num(a.dtype, weak, boxed)
-        if {a.dtype, b.dtype} == {"f", "d"}:  # a number of Python's that gave way to single precision
+        if {a.dtype, b.dtype} == {"f", "d"}:  # a Python number that adopted single precision
             return Num("f", True, boxed) if (a if a.dtype == "d" else b).weak else None
         order = "?ldD"
         if a.dtype in order and b.dtype in order and "?" not in (a.dtype, b.dtype):
@@ -144,6 +144,6 @@ def is_complex(kind: Kind) -> bool:
 
 
 def adjoint_kind(kind: Kind) -> Kind:
-    """Return the kind of the adjoint of a value: adjoints are kept in double precision."""
+    """Return the kind of the adjoint of a value; adjoints are stored in double precision."""
     dtype = "D" if is_complex(kind) else "d"
     return Num(dtype) if isinstance(kind, Num) else Arr(dtype, kind.ndim)

@@ -1,4 +1,4 @@
-"""The abstract values of names while a function is read: expressions, known objects, and trees of them."""
+"""The abstract values of names while a function is read: expressions, known objects, and trees of these."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class NotSupported(Exception):
     """Raised for a construct that the source compiler does not support.
 
     Attributes:
-        reason: why.
+        reason: the reason.
         line: the line, or 0.
-        file: its file.
+        file: the file.
     """
 
     def __init__(self, reason: str, line: int = 0, file: str = "") -> None:
@@ -31,16 +31,16 @@ class NotSupported(Exception):
 
 
 class Empty(NotSupported):
-    """Raised when an item is read from a list whose kind of items is not known yet."""
+    """Raised if an item is read from a list whose kind of items is still unknown."""
 
 
 class Reread(Exception):
-    """Raised to read the function again, knowing more about an object that it creates.
+    """Raised to read the function again with more knowledge about an object that it creates.
 
     Attributes:
-        site: the place where the object is made.
+        site: the source location where the object is created.
         known: its known properties.
-        others: the places where other objects with the same known properties are made.
+        others: the source locations where other objects with the same known properties are created.
     """
 
     def __init__(self, site: Any, known: Any, others: Sequence[Any] = ()) -> None:
@@ -52,7 +52,7 @@ class Reread(Exception):
 
 @attrs.frozen(eq=False)
 class Path:
-    """An access path to an object: from an argument, or from an object that stays the same.
+    """An access path to an object, starting from an argument or from an object that does not change.
 
     Attributes:
         root: the number of the argument, or the object.
@@ -65,14 +65,14 @@ class Path:
     steps: tuple[tuple[str, Any], ...] = ()
 
     def to(self, how: str, key: Any) -> Path:
-        """Return the path one step further."""
+        """Return the path extended by one step."""
         return Path(self.root, self.is_argument, (*self.steps, (how, key)))
 
     def now(self, arguments: Any) -> Any:
         """Follow the path.
 
         Raises:
-            Exception: if there is nothing.
+            Exception: if there is no object at the path.
         """
         found = arguments[self.root] if self.is_argument else self.root
         for how, key in self.steps:
@@ -90,7 +90,7 @@ class Path:
 
 @attrs.frozen(eq=False)
 class Static:
-    """An object that is known when the program is compiled."""
+    """An object that is known at compile time."""
 
     value: Any
     path: Path | None = None
@@ -103,7 +103,7 @@ class TupleValue:
     Attributes:
         items: its items.
         cls: its class.
-        site: the place in the source where a list is made.
+        site: the source location where a list is created.
     """
 
     items: tuple[Any, ...]
@@ -113,7 +113,7 @@ class TupleValue:
 
 @attrs.frozen
 class Row:
-    """Arrays, as items of a list.
+    """The kind of arrays that are items of a list.
 
     Attributes:
         dtype: the character of their dtype.
@@ -126,11 +126,11 @@ class Row:
 
 @attrs.frozen(eq=False)
 class Rows:
-    """The places of arrays in the flat array that holds the items of a list, one behind the other.
+    """The positions of arrays in the flat array that stores the items of a list consecutively.
 
     Attributes:
-        starts: for each item, where its elements begin.
-        sizes: for each axis, and each item, the length.
+        starts: the start of the elements of each item.
+        sizes: the length of each item along each axis.
     """
 
     starts: Var
@@ -142,13 +142,13 @@ class ListValue:
     """A list of unknown length.
 
     Attributes:
-        site: the place in the source where it is made.
-        count: the variable that holds its length.
+        site: the source location where it is created.
+        count: the variable for its length.
         kind: the kind of its items: a kind of numbers, a `Row`, or a tuple of them.
-        stores: the arrays that hold the items, one for each part of an item.
-        rows: for arrays, where they are; None for numbers.
-        capacity: how many items it may hold.
-        has_views: whether arrays in it are read as views, so that they can be written to where they are.
+        stores: the arrays that store the items, one for each part of an item.
+        rows: the positions of arrays; None for numbers.
+        capacity: the number of items for which there is room.
+        has_views: whether arrays in it are read as views, so that they can be written to in place.
     """
 
     site: Any
@@ -162,11 +162,11 @@ class ListValue:
 
 @attrs.frozen(eq=False)
 class Cell:
-    """An array without dimensions that the function makes.
+    """A 0-d array created by the function.
 
     Attributes:
-        store: the array of one element that holds it.
-        site: the place in the source where it is made.
+        store: the single-element array that stores it.
+        site: the source location where it is created.
     """
 
     store: Var
@@ -180,7 +180,7 @@ class Cell:
 
 @attrs.frozen(eq=False)
 class IteratorValue:
-    """An iterator; it may only be used where it is created, since it is exhausted afterwards.
+    """An iterator, which may be used only where it is created, since it is exhausted afterwards.
 
     Attributes:
         value: its items.
@@ -190,16 +190,16 @@ class IteratorValue:
 
 
 def items_in(value: Any) -> Any:
-    """Return the items of an iterator; other values as they are."""
+    """Return the items of an iterator; return other values unchanged."""
     return value.value if isinstance(value, IteratorValue) else value
 
 
 @attrs.frozen(eq=False)
 class CellOrNumber:
-    """A name that refers to a 0-d array, or to a number.
+    """A name that refers to a 0-d array or to a number.
 
     Attributes:
-        sites: the places in the source where the arrays are made.
+        sites: the source locations where the arrays are created.
     """
 
     sites: frozenset[Any]
@@ -207,11 +207,11 @@ class CellOrNumber:
 
 @attrs.frozen
 class ListOf:
-    """Lists, as items of a list.
+    """The kind of lists that are items of a list.
 
     Attributes:
-        kind: the kind of their items; None if they have none.
-        sites: the places in the source where they are made.
+        kind: the kind of their items; None if they are empty.
+        sites: the source locations where they are created.
     """
 
     kind: Any
@@ -223,12 +223,12 @@ class Heap:
     """The storage of lists that are items of other lists.
 
     Attributes:
-        stores: the arrays that hold the items of all of them, one for each part of an item.
-        firsts: for each list, where its first item is.
+        stores: the arrays that store the items of all lists, one for each part of an item.
+        firsts: for each list, the position of its first item.
         counts: for each list, its length.
-        sizes: for each list, how many items there is room for.
-        used: the variable that holds how much of the stores is used.
-        lists: the variable that holds how many lists there are.
+        sizes: for each list, the number of items for which there is room.
+        used: the variable for the used size of the stores.
+        lists: the variable for the number of lists.
         capacity: the capacity for items and for lists.
     """
 
@@ -246,9 +246,9 @@ class Ref:
     """A list on a heap.
 
     Attributes:
-        heap: the heap that holds it.
-        number: its number there.
-        of: the kind of its items, and where in the source it may be made.
+        heap: the heap that stores it.
+        number: its number on the heap.
+        of: the kind of its items, and the source locations where it may be created.
     """
 
     heap: Heap
@@ -258,7 +258,7 @@ class Ref:
 
 @attrs.frozen(eq=False)
 class SeveralLists:
-    """A name that refers to lists made at several places, not all of them on one heap yet, or to several dicts.
+    """A name that refers to lists created at several locations, not all of them on one heap yet, or to several dicts.
 
     Attributes:
         lists: the lists or dicts.
@@ -274,9 +274,9 @@ class RecordValue:
     Attributes:
         fields: the items or attributes.
         cls: its class.
-        site: the place in the source where it is made; None for arguments.
-        prefix: the prefix of the variables that hold the fields, if these are assigned; "" if they are not.
-        level: the number of conditional blocks around the place where it is made.
+        site: the source location where it is created; None for arguments.
+        prefix: the prefix of the variables for the fields, if these are assigned; otherwise "".
+        level: the number of conditional blocks around the source location where it is created.
     """
 
     fields: dict[Any, Any]
@@ -287,23 +287,23 @@ class RecordValue:
 
 
 class HashedDict(dict[Any, Any]):
-    """The class of records that stand for dicts whose keys are computed.
+    """The class of records that represent dicts with computed keys.
 
-    Such a record has lists of "keys" and "values", and the array of a hash "table". That of a `defaultdict` has the
-    function to "make" missing values, too, and that of a `Counter` the value of "absent" keys.
+    Such a record has lists of "keys" and "values", and the array of a hash "table". The record of a `defaultdict` also
+    has the function to "make" missing values, and that of a `Counter` has the value of "absent" keys.
     """
 
 
 class HashedSet(set[Any]):
-    """The class of records that stand for sets whose items are computed; they have "keys" and the hash "table"."""
+    """The class of records that represent sets with computed items; these have "keys" and the hash "table"."""
 
 
 @attrs.frozen(eq=False)
 class DictItems:
-    """The items of a dict whose keys are computed: pairs of keys and values.
+    """The items of a dict with computed keys, as pairs of keys and values.
 
     Attributes:
-        keys, values: the lists that hold them.
+        keys, values: the lists that store them.
     """
 
     keys: Any
@@ -312,10 +312,10 @@ class DictItems:
 
 @attrs.frozen(eq=False)
 class ListResult:
-    """A list among the results, whose length is known when the program has run.
+    """A list among the results, whose length is known after the program has run.
 
     Attributes:
-        arrays: the variables that hold its items along their first axes, one for each part of an item.
+        arrays: the variables for its items, along their first axes, one for each part of an item.
         kind: the kind of its items.
     """
 
@@ -325,7 +325,7 @@ class ListResult:
 
 @attrs.frozen(eq=False)
 class FunctionValue:
-    """A function defined inside the one that is read, or a lambda."""
+    """A function defined inside the function being read, or a lambda."""
 
     node: ast.FunctionDef | ast.Lambda
     scope: Any
@@ -342,7 +342,7 @@ class Maybe:
 
 @attrs.frozen(eq=False)
 class OrNone(Maybe):
-    """A variable that holds None, or a value."""
+    """A variable that is None or has a value."""
 
 
 def is_none(value: Any) -> bool:
@@ -369,9 +369,9 @@ TEXT: Final = Static(_Text())
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether operators of an object run no code of the user, so that their results are known.
+    """Return whether operators on an object run no user code, so that their results are known.
 
-    Those of containers run the operators of what they contain.
+    Operators on containers run the operators of their items.
     """
     kind = type(value)
     if kind in EXACT or isinstance(value, (np.generic, np.dtype)):
@@ -385,7 +385,7 @@ def is_plain(value: Any) -> bool:
 
 
 def is_identity(value: Any) -> bool:
-    """Return whether an object equals only itself."""
+    """Return whether an object is equal only to itself."""
     equality: Any = type(value).__eq__
     return equality is object.__eq__
 
@@ -397,7 +397,7 @@ NO_EXPRESSIONS: Final = (
 
 
 def as_expr(value: Any) -> Any:
-    """Return a value as an expression; None if it is neither a number nor an array."""
+    """Return a value as an expression, or None if it is neither a number nor an array."""
     if isinstance(value, Static):
         constant = int(value.value) if isinstance(value.value, np.integer) else value.value
         kind = kind_of(constant)
@@ -408,17 +408,17 @@ def as_expr(value: Any) -> Any:
 
 
 def is_hashed(value: Any) -> bool:
-    """Return whether a value is a dict or a set whose keys are computed."""
+    """Return whether a value is a dict or a set with computed keys."""
     return isinstance(value, RecordValue) and value.cls in (HashedDict, HashedSet)
 
 
 def is_key(key: Any) -> bool:
-    """Return whether a known key is an integer, or a tuple of integers."""
+    """Return whether a known key is an integer or a tuple of integers."""
     return type(key) is int or (type(key) is tuple and bool(key) and all(type(each) is int for each in key))
 
 
 def as_key(value: Any) -> Any:
-    """Return a key of a dict: a tuple of known items as a known object."""
+    """Return a key of a dict; a tuple of known items becomes a known object."""
     if isinstance(value, TupleValue) and value.cls is tuple and all(
         isinstance(each, Static) and is_plain(each.value) for each in value.items
     ):
@@ -427,13 +427,13 @@ def as_key(value: Any) -> Any:
 
 
 def is_listed(value: Any) -> bool:
-    """Return whether a value is a list that the function makes, or may be one of several."""
+    """Return whether a value is a list created by the function, or may be one of several such lists."""
     return isinstance(value, (ListValue, Ref, SeveralLists)) or (
         isinstance(value, TupleValue) and value.cls is list and value.site is not None)
 
 
 def joined_values(a: Any, b: Any) -> Any:
-    """Join the values of a name on two control-flow paths."""
+    """Join the values of a name from two control-flow paths."""
     if a is b:
         return a
     if isinstance(a, Ref) and isinstance(b, Ref) and a.heap is b.heap and a.of.kind == b.of.kind:

@@ -19,13 +19,13 @@ def difference(
     program: Program, leaves: Sequence[Any] | None, outputs: Sequence[Any], pullback: Callable[..., Any] | None,
     values: Sequence[Any], arrays: Sequence[Any],
 ) -> str:
-    """Return how a run of a program differs from a run of the function; "" if they agree.
+    """Return how a run of a program differs from a run of the function, or "" if they agree.
 
     Arguments:
         program: the program.
-        leaves: the leaves of the function's result; None if it has a different structure.
-        outputs: the results of the program, and then the arguments that it has written to.
-        pullback: its gradients; None without them.
+        leaves: the leaves of the function's result, or None if it has a different structure.
+        outputs: the results of the program, followed by the arguments that it has written to.
+        pullback: the function that computes its gradients, or None.
         values: the inputs, after the run of the function.
         arrays: the inputs that the program ran with.
     """
@@ -72,7 +72,7 @@ def _gradient_difference(
 
 
 def computes_in_single(program: Program) -> bool:
-    """Return whether some variables of a program have single precision, so that results of both are rounded to it."""
+    """Return whether some variables of a program have single precision, so that both results are rounded to it."""
     return any(getattr(kind, "dtype", "") in ("f", "F") for kind in program.source.kinds.values())
 
 

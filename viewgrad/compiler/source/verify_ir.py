@@ -1,4 +1,4 @@
-"""The verifier: invariants of the intermediate representation, checked between passes."""
+"""The verifier of the intermediate representation, whose invariants are checked between passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .value_types import Arr
 
 
 class IRError(AssertionError):
-    """A pass has made a program that is not well formed."""
+    """Raised if a pass has produced an ill-formed program."""
 
 
 def verify_program(block: Block, kinds: Mapping[str, Any], inputs: Collection[str]) -> Block:
@@ -20,7 +20,7 @@ def verify_program(block: Block, kinds: Mapping[str, Any], inputs: Collection[st
     for each axis; a call of a function of arrays is the whole value of a statement.
 
     Raises:
-        IRError: if something does not hold.
+        IRError: if an invariant is violated.
     """
     for stmt in statements(block):
         if isinstance(stmt, (Let, LetMany)):

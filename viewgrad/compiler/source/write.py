@@ -1,7 +1,7 @@
-"""Programs as Python source: kernels over numbers and elements, and host code over arrays around them.
+"""Generation of Python source for programs: kernels on numbers and elements, and host code on arrays.
 
-The source reads as the user's, with the same names; the adjoint of `x` is `x_bar`. Each statement that stands for a
-line of the user's has that line as a comment.
+The source resembles the user's, with the same names; the adjoint of `x` is `x_bar`. Each statement that corresponds to
+a line of the user's code has that line as a comment.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Kernel:
 
 @attrs.define(eq=False)
 class Written:
-    """The source of a program.
+    """The generated source of a program.
 
     Attributes:
         kernels: the kernels.
-        host: the source of the code around them: the function `program`.
+        host: the source of the host code: the function `program`.
         uses_tape: whether kernels use the tape.
     """
 
@@ -64,16 +64,16 @@ class Written:
 
 
 class Writer(ExpressionWriter):
-    """Writes a program.
+    """Generates the source of a program.
 
     Arguments:
         kinds: the kinds of the variables.
         file: the file of the user's function.
-        native: whether kernels are for Numba, and not for Python over lists.
+        native: whether kernels are for Numba, rather than for Python with lists.
         wraps: whether indices that are not known to be in range may be negative.
-        is_limited: whether there is a limit for the bytes on the tape.
+        is_limited: whether the number of bytes on the tape is limited.
         roots: the representatives of variables that share memory.
-        cells: the variables that stand for elements in loops.
+        cells: the variables that represent elements in loops.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class Writer(ExpressionWriter):
         self.file = file
         self.is_limited = is_limited
         self.adjoints: set[str] = set()  # adjoints that are numbers
-        self.has_stacks = False  # whether numbers are kept in arrays that kernels write to
+        self.has_stacks = False  # whether numbers are saved in arrays that kernels write to
         self.kernels: list[Kernel] = []
         self.lines: list[str] = []
         self.noted = 0
-        self.is_covered = False  # whether there is room on the tape for what follows
-        self.outside: set[str] = set()  # variables that are read when the program has run
+        self.is_covered = False  # whether there is room on the tape for the following statements
+        self.outside: set[str] = set()  # variables that are read after the program has run
         self.everything: list[ir.Block] = []
         self.current: ir.Block = []
         self.read_later: set[str] = set()  # variables that later blocks read before they bind them
@@ -109,11 +109,11 @@ class Writer(ExpressionWriter):
         Arguments:
             inputs: its inputs.
             forward: the program.
-            results: the variables that hold its results.
-            backward: the program backwards.
+            results: the variables that contain its results.
+            backward: the program that runs backwards.
             active: the variables that have an adjoint.
             numbers: the adjoints of numbers.
-            wanted: the inputs whose gradients it gives.
+            wanted: the inputs whose gradients it computes.
             written: the inputs that it writes to.
         """
         self.outside = {f"{name}_bar" for name in wanted} | set(results) | set(written)
@@ -157,7 +157,7 @@ class Writer(ExpressionWriter):
         outer = [name for name in outer if name not in inputs and name not in counters]
         known = {*scalars, *arrays, "nf", "ni"}
         head += [f"    {name} = {DUMMIES.get(self.kinds[name].dtype, '0.0')}" for name in outer if name not in known
-                 and isinstance(self.kinds[name], Num)]  # kernels may be all that binds them
+                 and isinstance(self.kinds[name], Num)]  # kernels may be the only code that binds them
         if outer:
             inner.append(f"        nonlocal {', '.join(outer)}")
         inner += [f"        {name} = 0.0" for name in numbers]
@@ -174,7 +174,7 @@ class Writer(ExpressionWriter):
         return Written(self.kernels, "\n".join([*head, *forward_lines, *inner, *tail]) + "\n", tape)
 
     def gradient(self, name: str) -> str:
-        """Return the gradient of an input, in its precision."""
+        """Return the gradient of an input in the input's precision."""
         kind = self.kinds[name]
         if kind.dtype != "f":
             return f"{name}_bar"
@@ -184,7 +184,7 @@ class Writer(ExpressionWriter):
         """Return the lines of a block outside of kernels."""
         self.lines = []
         self.noted = 0
-        self.is_covered = False  # whether there is room on the tape for what follows
+        self.is_covered = False  # whether there is room on the tape for the following statements
         self.current = block
         later = self.everything[self.everything.index(block) + 1 :]
         self.read_later = {name for each in later for name in read_before_bound(each, set())}
@@ -195,7 +195,7 @@ class Writer(ExpressionWriter):
     # -- kernels -------------------------------------------------------------------------------------------------------
 
     def region(self, region: Region) -> list[str]:
-        """Write a kernel, and return the lines that call it."""
+        """Generate a kernel and return the lines that call it."""
         stmts = region.stmts
         inside = {id(stmt) for stmt in ir.statements(stmts)}
         elsewhere = self.outside | self.read_later | {
@@ -271,7 +271,7 @@ class Writer(ExpressionWriter):
         return [name for name in names if own[name] not in shared]
 
     def grow(self, stmts: ir.Block, indent: str, count: str) -> None:
-        """Check that the tape has room for the pushes of some statements, `count` times."""
+        """Generate a check that the tape has room for the pushes of some statements, `count` times."""
         floats, integers = _pushes(stmts)
         for name, used, number in (("floats", "nf", floats), ("integers", "ni", integers)):
             if number:
@@ -281,7 +281,7 @@ class Writer(ExpressionWriter):
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def note(self, line: int, indent: str) -> None:
-        """Write the user's line as a comment."""
+        """Add the user's line as a comment."""
         if line and line != self.noted:
             self.noted = line
             text = linecache.getline(self.file, line).strip()
@@ -289,9 +289,9 @@ class Writer(ExpressionWriter):
                 self.lines.append(f"{indent}# {line}: {text}")
 
     def block(self, stmts: ir.Block, indent: str) -> None:
-        """Write a block; in kernels, with checks of the room on the tape that no check before it covers.
+        """Generate a block; in kernels, with checks of the room on the tape that are not covered by earlier checks.
 
-        A check covers statements up to the next loop that pushes, which may use up the room that was left.
+        A check covers statements up to the next loop that pushes, which may use up the remaining room.
         """
         before = len(self.lines)
         was_covered = self.is_covered
@@ -308,7 +308,7 @@ class Writer(ExpressionWriter):
             self.lines.append(f"{indent}pass")
 
     def statement(self, stmt: Any, indent: str) -> None:
-        """Write a statement."""
+        """Generate a statement."""
         if isinstance(stmt, Region):
             self.lines += [indent[4:] + line for line in self.region(stmt)]
             return
@@ -437,7 +437,7 @@ class Writer(ExpressionWriter):
         return found
 
     def bound_in(self, block: ir.Block) -> list[str]:
-        """Return the variables that a block binds, those of loops aside."""
+        """Return the variables that a block binds, excluding loop variables."""
         counters = {stmt.name for stmt in ir.statements(block) if isinstance(stmt, ir.For)}
         return sorted(ir.bound_in(block) - counters)
 
@@ -454,7 +454,7 @@ class Writer(ExpressionWriter):
             self.block(self.inner(stmt.other), inner)
 
     def inner(self, stmts: ir.Block) -> list[Any]:
-        """Return the statements of a block inside, with regions in it for kernels that cost little to call."""
+        """Return the statements of a nested block, with regions for kernels that are cheap to call."""
         return outline_regions(stmts, self.kinds, self.cells) if self.native and not self.in_kernel else stmts
 
     def on_Push(self, stmt: ir.Push, indent: str) -> None:
@@ -462,7 +462,7 @@ class Writer(ExpressionWriter):
         if not self.native or isinstance(stmt.value.kind, Arr):
             self.lines.append(f"{indent}tape.append({text})")
             return
-        # Numbers are stored for kernels, since the reverse program may have other kernels.
+        # Numbers are saved for kernels, since the reverse program may have different kernels.
         if is_complex(stmt.value.kind):
             if not self.in_kernel:
                 self.lines += [f"{indent}if nf + 2 > floats.size:", f"{indent}    raise BufferError"]
@@ -520,14 +520,14 @@ def _read_by(items: Sequence[Any]) -> set[str]:
 
 
 def _is_bound_at_top(stmts: ir.Block, name: str) -> bool:
-    """Return whether some statements bind a variable whatever happens."""
+    """Return whether the given statements bind a variable unconditionally."""
     return any(isinstance(stmt, (ir.Let, ir.Pop)) and name in ir.assigned(stmt) for stmt in stmts) or any(
         (isinstance(stmt, ir.For) and stmt.last == name) or (isinstance(stmt, ir.While) and stmt.count == name)
         for stmt in stmts)
 
 
 def _pushes(stmts: ir.Block) -> tuple[int, int]:
-    """Bound the numbers of floats and integers that some statements push, excluding inner loops."""
+    """Return bounds for the numbers of floats and integers that some statements push, excluding inner loops."""
     floats = integers = 0
     for stmt in stmts:
         if isinstance(stmt, ir.Push):
@@ -556,7 +556,7 @@ def _is_first(name: str, block: ir.Block) -> bool:
 
 
 def _first_in_loops(block: ir.Block, kinds: dict[str, Any]) -> set[str]:
-    """Return the numbers first bound in a loop or branch, or pushed on the tape before they are bound."""
+    """Return the numbers first bound in a loop or branch, or pushed to the tape before they are bound."""
     top = {name for stmt in block if isinstance(stmt, (ir.Let, ir.LetMany)) for name in ir.assigned(stmt)}
     top = {name for name in top if not is_read_first(block, name)}
     return {

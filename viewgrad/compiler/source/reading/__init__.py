@@ -1,1 +1,1 @@
-"""Reading a function: one file for statements, expressions, indices, calls, and each kind of library function."""
+"""Readers of statements, expressions, indices, calls, and each kind of library function."""

@@ -1,4 +1,4 @@
-"""Functions of arrays: those that make new ones, elementwise ones, views, reductions and products."""
+"""Functions of arrays: creation, elementwise functions, views, reductions and products."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def elementwise(out: Emitter, row: str, args: list[Any], keywords: dict[str, Any
 
 
 def _written_to(out: Emitter, target: Any, found: Any) -> Any:
-    """Write the result of a function to the array that is given for it, and return the array."""
+    """Write the result of a function to the array passed as `out`, and return the array."""
     if isinstance(target, TupleValue) and len(target.items) == 1:
         target = target.items[0]
     base = as_expr(target)
@@ -173,12 +173,12 @@ def created(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
 
 
 def cell_of(out: Emitter, expr: Any, char: str | None) -> Any:
-    """Return a new array without dimensions.
+    """Return a new 0-d array.
 
     Arguments:
         out: the emitter that receives statements.
         expr: the element.
-        char: the dtype; None for that of the element.
+        char: the dtype; None for the dtype of the element.
     """
     dtype = expr.kind.dtype if char is None else char
     if not np.can_cast(expr.kind.dtype, dtype, "same_kind") or (dtype == "?" and expr.kind.dtype != "?"):
@@ -221,7 +221,7 @@ def array_of(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any])
 
 
 def assembled(out: Emitter, value: TupleValue, dtype: Any) -> Any:
-    """Make an array of numbers, or of rows."""
+    """Create an array of numbers or of rows."""
     shape: list[int] = []
     level: Any = value
     while isinstance(level, TupleValue):
@@ -264,7 +264,7 @@ def assembled(out: Emitter, value: TupleValue, dtype: Any) -> Any:
 
 
 def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Return a view made by a function of the array."""
+    """Return a view created by a function of the array."""
     base = as_expr(args[0])
     if base is None or is_number(base):
         raise out.refused(f"{name} of {kind_name(args[0])} is not supported")
@@ -333,7 +333,7 @@ def _known(value: Any) -> Any:
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """Return the NumPy function of a name."""
+    """Return the NumPy function with a given name."""
     found: Callable[..., Any] = operator.attrgetter(name)(np)
     return found
 
@@ -391,7 +391,7 @@ def _converted_operand(out: Emitter, name: str, operand: Any, char: str) -> Any:
 def _sampled(
     out: Emitter, name: str, function: Callable[..., Any], taken: Sequence[Any], options: Sequence[tuple[str, Any]]
 ) -> tuple[list[Any], Any]:
-    """Return sample arguments, of one element if possible, and the results of a function for them."""
+    """Return sample arguments, with single elements if possible, and the results of a function for them."""
     reason = ""
     for length in (1, 2, 3, 5):
         samples = [
@@ -410,7 +410,7 @@ def _sampled(
 def _taken(
     out: Emitter, name: str, names: Sequence[str], options: dict[str, Any], number: int, arg: Any
 ) -> Sequence[Any]:
-    """Return the values of an argument; none if it is an option, which is added to the others."""
+    """Return the values of an argument; an option has none and is added to the options."""
     if isinstance(arg, Static) and (as_expr(arg) is None or (number and name in REDUCTIONS)):
         if 0 < number < len(names):
             options[names[number]] = arg

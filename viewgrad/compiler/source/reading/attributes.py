@@ -13,7 +13,7 @@ from ..values import Static, TupleValue, as_expr, kind_name
 
 
 def as_variable(out: Emitter, expr: Any) -> Any:
-    """Return an expression bound to a variable."""
+    """Bind an expression to a variable and return the variable."""
     return expr if isinstance(expr, Var) else out.temporary(expr)
 
 

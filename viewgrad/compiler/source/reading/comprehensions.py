@@ -33,13 +33,13 @@ from .scopes import Deferred, Scope
 from .targets import TargetReader
 
 UNROLLED: Final = 16
-ITEMS: Final = " items"  # variables that no function has
+ITEMS: Final = " items"  # variables that do not occur in any function
 GIVEN: Final = " given"
 FUNCTION: Final = " function"
 
 
 class ComprehensionReader(TargetReader):
-    """Reads iterables."""
+    """Reads iterables and comprehensions."""
 
     def summed(self, generator: Deferred, start: Any) -> Any:
         """Return the sum over a generator, computed by a loop."""
@@ -68,7 +68,7 @@ class ComprehensionReader(TargetReader):
         return inner.env["total "]
 
     def listed(self, comprehension: Deferred) -> Any:
-        """Return a list of unknown length, of numbers or of rows, as an array."""
+        """Return a list of unknown length, of numbers or rows, as an array."""
         node = comprehension.node
         scope = comprehension.scope
         generator = node.generators[0]
@@ -105,7 +105,7 @@ class ComprehensionReader(TargetReader):
         return array
 
     def checked(self, sequence: Any) -> None:
-        """Make sure, at the end of an iteration, that the lists that a loop runs over have the length that they had."""
+        """Emit a check, at the end of an iteration, that the lists being iterated over have not changed in length."""
         for test in sequence.checks:
             self.out.emit(Check(test, self.out.line))
 
@@ -146,7 +146,7 @@ class ComprehensionReader(TargetReader):
         return self.over_known(scope, node, list)
 
     def over_known(self, scope: Scope, node: ast.ListComp | ast.GeneratorExp, kind: type) -> Any:
-        """Return the items of a comprehension: unrolled over known values, otherwise by a loop."""
+        """Return the items of a comprehension, unrolled over known values or otherwise computed by a loop."""
         site = (scope.file, node.lineno, node.col_offset) if kind is list else None
         if self.grows(site):
             return self.by_loop(scope, node)
@@ -166,7 +166,7 @@ class ComprehensionReader(TargetReader):
         Arguments:
             scope: the variables.
             node: the comprehension.
-            given: more variables.
+            given: additional variables.
         """
         call = ast.Call(ast.Attribute(ast.Name(ITEMS, ast.Load()), "append", ast.Load()), [node.elt], [])
         empty = self.new_list_at((scope.file, node.lineno, node.col_offset))
@@ -183,7 +183,7 @@ class ComprehensionReader(TargetReader):
         return self.by_loop(scope, made, {GIVEN: value})
 
     def of_function(self, scope: Scope, function: Any, value: Any, node: Any, is_filter: bool) -> ListValue | Ref:
-        """Read `map` or `filter`, as a list."""
+        """Read `map` or `filter` as a list."""
         call = ast.Call(ast.Name(FUNCTION, ast.Load()), [ast.Name("each", ast.Load())], [])
         each = ast.Name("each", ast.Load()) if is_filter else call
         generator = ast.comprehension(
@@ -216,7 +216,7 @@ class ComprehensionReader(TargetReader):
         return self.call_own(python_code.backwards if backwards else python_code.part, [base, *ends])
 
     def of_DictComp(self, scope: Scope, node: ast.DictComp) -> Any:
-        """Read a dict comprehension: unrolled over known values, otherwise by a loop."""
+        """Read a dict comprehension, unrolled over known values or otherwise as a loop."""
         site = (scope.file, node.lineno, node.col_offset)
         if self.is_hashed_at(site):
             found = self.hashed(HashedDict, site)
@@ -248,13 +248,13 @@ class ComprehensionReader(TargetReader):
         return found
 
     def collected(self, scope: Scope, node: Any, stmt: ast.stmt, given: dict[str, Any]) -> Scope:
-        """Run the loops of a comprehension around a statement; return the scope that they have.
+        """Read the loops of a comprehension around a statement; return their scope.
 
         Arguments:
             scope: the variables.
             node: the comprehension.
             stmt: the statement.
-            given: more variables.
+            given: additional variables.
         """
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):

@@ -43,7 +43,7 @@ from .operators import arithmetic, comparison, contains
 from .optional import flag_of, is_none_test, negated, shown
 from .scopes import Scope, at_times, joined_scopes, means_the_same
 
-# Expressions that are not conditions as they stand.
+# Expressions that are not conditions themselves.
 NUMERIC: Final = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Constant, ast.Call, ast.Attribute, ast.IfExp)
 
 
@@ -86,14 +86,14 @@ class ExpressionReader(NameReader):
         return TupleValue(tuple(self._starred(scope, node.elts)), list, (scope.file, node.lineno, node.col_offset))
 
     def grows(self, site: Any) -> bool:
-        """Return whether the list made at a place of the source has an unknown length."""
+        """Return whether the list created at a source location has an unknown length."""
         return site in self.known_sites or ("heap", site) in self.known_sites
 
     def growing(self, given: TupleValue, times: Any = None) -> ListValue | Ref:
-        """Make a list of unknown length.
+        """Create a list of unknown length.
 
         Arguments:
-            given: its first items.
+            given: the initial items.
             times: the number of repetitions.
         """
         kind = self.known_now(self.known_sites.get(given.site))
@@ -115,7 +115,7 @@ class ExpressionReader(NameReader):
         return found
 
     def known_now(self, kind: Any) -> Any:
-        """Return the kind of the items of a list, updated for the lists in it."""
+        """Return the current kind of the items of a list, including the lists in it."""
         if isinstance(kind, tuple):
             return tuple(map(self.known_now, kind))
         if not isinstance(kind, ListOf):
@@ -142,7 +142,7 @@ class ExpressionReader(NameReader):
         return found
 
     def values(self, scope: Scope, nodes_: Sequence[ast.expr]) -> list[Any]:
-        """Read expressions in order; later ones do not change the values of earlier ones."""
+        """Read expressions in order, so that later ones do not change the values of earlier ones."""
         found, marks = [], []
         for node in nodes_:
             found.append(self.value(scope, node))
@@ -154,7 +154,7 @@ class ExpressionReader(NameReader):
 
         Arguments:
             values: the values.
-            marks: for each of them, how long the block was when it had been read.
+            marks: for each of them, the length of the block after it was read.
         """
         for number in reversed(range(len(values))):
             later = self.out.buffer[marks[number] :]
@@ -197,7 +197,7 @@ class ExpressionReader(NameReader):
         return self.record(fields, dict, (scope.file, node.lineno, node.col_offset))
 
     def of_JoinedStr(self, scope: Scope, node: ast.JoinedStr) -> Any:
-        """Read an f-string, whose text no program uses."""
+        """Read an f-string, whose text is not used by programs."""
         return TEXT
 
     def of_Lambda(self, scope: Scope, node: ast.Lambda) -> Any:
@@ -230,7 +230,7 @@ class ExpressionReader(NameReader):
         raise NotImplementedError
 
     def fixed_value(self, scope: Scope, node: ast.expr) -> Any:
-        """Read a value and keep it in a variable."""
+        """Read a value and bind it to a variable."""
         return self.held(self.value(scope, node))
 
     def multiplied(self, scope: Scope, node: ast.List, times: Any) -> Any:
@@ -259,9 +259,9 @@ class ExpressionReader(NameReader):
         return self.operand(scope, node, node.values)
 
     def nested_operands(self, node: ast.BoolOp, parts: Sequence[ast.expr]) -> ast.IfExp | None:
-        """Return `(a and b) or c` as `(b or c) if a else c`, which is never the value of `a`; None for others.
+        """Return `(a and b) or c` as `(b or c) if a else c`, which never has the value of `a`; None for others.
 
-        Likewise `(a or b) and c` is `c if a else (b and c)`.
+        Likewise, `(a or b) and c` becomes `c if a else (b and c)`.
         """
         inner = parts[0]
         if not isinstance(inner, ast.BoolOp) or type(inner.op) is type(node.op) or not any(
@@ -276,7 +276,7 @@ class ExpressionReader(NameReader):
         return ast.copy_location(ast.IfExp(test, *sides), node)
 
     def operand(self, scope: Scope, node: ast.BoolOp, parts: Sequence[ast.expr]) -> Any:
-        """Return the first operand that decides the result, or the last one."""
+        """Return the first operand that determines the result, or the last one."""
         if len(parts) == 1:
             return self.lifted(scope, parts[0])
         other = self.nested_operands(node, parts)
@@ -301,7 +301,7 @@ class ExpressionReader(NameReader):
         return found
 
     def condition(self, scope: Scope, node: ast.expr) -> Any:
-        """Read the truth value of an expression: a bool if it is known, else an expression."""
+        """Read the truth value of an expression: a bool if it is known, otherwise an expression."""
         if not isinstance(node, ast.BoolOp):
             return self.truth(self.value(scope, node), node)
         is_and = isinstance(node.op, ast.And)
@@ -324,7 +324,7 @@ class ExpressionReader(NameReader):
         return is_and if found is None else found
 
     def second(self, scope: Scope, part: ast.expr, first: Any, is_and: bool) -> Any:
-        """Read a condition that is evaluated only if the first one does not decide."""
+        """Read a condition that is evaluated only if the first one does not determine the result."""
         result: list[Any] = []
 
         def read() -> None:
@@ -380,7 +380,7 @@ class ExpressionReader(NameReader):
         return found
 
     def contained(self, item: Any, container: Any, node: Any) -> Any:
-        """Return whether an object is in a container: a bool if it is known, else an expression."""
+        """Return whether an object is in a container: a bool if it is known, otherwise an expression."""
         if isinstance(container, (ListValue, Ref)):
             return self.call_own(python_code.contains, [container, item])
         return contains(self.out, item, container)
@@ -403,7 +403,7 @@ class ExpressionReader(NameReader):
         Arguments:
             scope: the variables.
             test: the condition.
-            sides: for each branch, the function that reads it, and the names of variables that are not None in it.
+            sides: for each branch, the function that reads it, and the names of the variables that are not None in it.
             node: its node in the syntax tree.
         """
         values: list[Any] = []
@@ -427,12 +427,12 @@ class ExpressionReader(NameReader):
         return found
 
     def lifted(self, scope: Scope, node: ast.expr) -> Any:
-        """Read an expression; bind a call of an array function to a variable of its own."""
+        """Read an expression; a call of an array function is bound to a variable of its own."""
         value = self.value(scope, node)
         return self.out.lifted(value) if isinstance(value, Call) else value
 
     def choice(self, then: Any, other: Any, blocks: list[Block], node: Any) -> Any:
-        """Merge the values of the two sides of a branch: numbers, arrays, or tuples of them."""
+        """Merge the values from the two sides of a branch: numbers, arrays, or tuples of these."""
         if isinstance(then, Static) and isinstance(other, Static) and joined_values(then, other) is not CONFLICT:
             return then
         if isinstance(then, TupleValue) and isinstance(other, TupleValue) and len(then.items) == len(other.items) \
@@ -514,7 +514,7 @@ class ExpressionReader(NameReader):
         return expr
 
     def truth(self, value: Any, node: Any) -> Any:
-        """Return the truth value of a value: a bool if it is known, else an expression."""
+        """Return the truth value of a value: a bool if it is known, otherwise an expression."""
         if isinstance(value, Static):
             if not is_plain(value.value) and not _is_true_by_default(type(value.value)):
                 raise self.out.refused(f"the truth value of {kind_name(value)} is not supported", node)
@@ -565,5 +565,5 @@ class ExpressionReader(NameReader):
 
 
 def _is_true_by_default(kind: type) -> bool:
-    """Return whether the objects of a class are true because it does not say when they are."""
+    """Return whether the objects of a class are always true because it defines no truth value."""
     return not hasattr(kind, "__bool__") and not hasattr(kind, "__len__")

@@ -1,4 +1,4 @@
-"""Calls: of Python functions, which are read in place, and of library functions."""
+"""Calls of Python functions, which are inlined, and of library functions."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ from .numpy_replacements import in_numpy_code
 from .scopes import Bound, ConstantFunction, Deferred, DictGet, Partial, Scope, identifier, is_updated, unboxed
 from .selections import SelectionReader
 
-# Functions that make an array of a list.
+# Functions that create an array from a list.
 ARRAYS_OF_LISTS: Final = frozenset({"numpy.array", "numpy.asarray", "numpy.stack", "numpy.sum", "numpy.mean"})
 LOOPS: Final = {
     "builtins.sum": python_code.sum_of, "builtins.max": python_code.max_of, "builtins.min": python_code.min_of,
     "builtins.any": python_code.any_of, "builtins.all": python_code.all_of, "math.fsum": python_code.fsum,
 }  # fmt: skip
-DEQUE: Final = "deque"  # the end of the places where deques are made
+DEQUE: Final = "deque"  # the suffix of the source locations where deques are created
 OF_DEQUES: Final = {"popleft": python_code.pop_left, "appendleft": python_code.append_left}
 OF_LISTS: Final = {
     "extend": python_code.extend, "pop": python_code.pop_at, "insert": python_code.insert,
@@ -70,11 +70,11 @@ UPDATES: Final = {
 ITERABLES: Final = frozenset({"builtins.range", "builtins.zip", "builtins.enumerate", "builtins.reversed"})
 ONE_SHOT: Final = frozenset({"builtins.map", "builtins.filter", "itertools.accumulate"})
 OWN: Final = (python_code.__name__, numpy_code.__name__, hash_table_code.__name__)  # modules of inlined functions
-# Functions of the keys of a dict, and those for which the order of a set does not matter.
+# Functions of the keys of a dict, and functions for which the order of a set is irrelevant.
 OF_KEYS: Final = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.max", "builtins.min",
                             "builtins.sum"})
 SETS: Final = OF_KEYS - {"builtins.list", "builtins.tuple"}
-DEEP: Final = 24  # calls within calls
+DEEP: Final = 24  # the maximum depth of nested calls
 
 
 class CallReader(SelectionReader):
@@ -166,7 +166,7 @@ class CallReader(SelectionReader):
         return method(self.out, base, name, args, keywords)
 
     def library_called(self, scope: Scope, node: ast.Call) -> str | None:
-        """Return the name of the library function that a call names, without reading the call; None for others."""
+        """Return the name of the library function that a call refers to, without reading the call; None for others."""
         function = node.func
         if not isinstance(function, ast.Name) and not (
             isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
@@ -193,7 +193,7 @@ class CallReader(SelectionReader):
         return self.by_loop(value.scope, value.node) if isinstance(value, Deferred) else value
 
     def call_own(self, function: Any, args: list[Any]) -> Any:
-        """Read a function of `python_code` in place."""
+        """Inline a function of `python_code`."""
         return self.call_python(function, Path(function, False), args, {}, own=True)
 
     def called(self, scope: Scope, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
@@ -268,7 +268,7 @@ class CallReader(SelectionReader):
         return library(self.out, name, args, keywords)
 
     def made_by_hash(self, name: str, args: list[Any], site: Any, node: ast.Call) -> RecordValue | None:
-        """Return the result of `set` of an iterable, or of `dict` of nothing; None for other calls."""
+        """Return the result of `set` of an iterable, or of `dict` without arguments; None for other calls."""
         if name == "builtins.set" and len(args) < 2:
             return self.set_from(args[0] if args else TupleValue(()), site, node)
         if name == "builtins.dict" and not args:
@@ -300,7 +300,7 @@ class CallReader(SelectionReader):
         raise self.out.refused(f"creating an instance of {value.__name__} is not supported", node)
 
     def deque(self, scope: Scope, args: list[Any], node: ast.Call) -> Any:
-        """Read a `collections.deque` without a bound, as a list."""
+        """Read a `collections.deque` without a maximum length, as a list."""
         given = args[0] if args else TupleValue(())
         if not isinstance(given, TupleValue):
             return self.list_of(scope, given, node)
@@ -308,7 +308,7 @@ class CallReader(SelectionReader):
         return self.growing(found) if self.grows(found.site) else found
 
     def with_defaults(self, given: dict[str, Any], fields: Sequence[str], cls: type, site: Any) -> dict[str, Any]:
-        """Return the fields of a record made at a site, with defaults for missing ones."""
+        """Return the fields of a record created at a location, with defaults for missing ones."""
         found = {}
         for name in fields:
             if name in given:
@@ -327,7 +327,7 @@ class CallReader(SelectionReader):
         return found
 
     def instance(self, cls: type, site: Any, args: list[Any], keywords: dict[str, Any]) -> RecordValue:
-        """Return an object of a plain class, made by its `__init__`."""
+        """Return an object of a plain class, created by its `__init__`."""
         self.known_sites.setdefault(site, {})
         found = self.record({}, cls, site)
         self.call_python(vars(cls)["__init__"], Path(cls, False).to("attr", "__init__"), [found, *args], keywords)
@@ -346,7 +346,7 @@ class CallReader(SelectionReader):
             self.out.buffer, self.out.numbers = before, numbers
 
     def in_python(self, name: str, args: list[Any]) -> Any:
-        """Return the function of `python_code` that implements a library call; None if there is none."""
+        """Return the function of `python_code` that implements a library call, or None if there is none."""
         if name in UPDATES:
             return UPDATES[name] if isinstance(as_expr(args[1]), Var) or not isinstance(args[1], TupleValue) else None
         rule = LOOPS.get(name)
@@ -359,7 +359,7 @@ class CallReader(SelectionReader):
         return rule if is_vector and name != "builtins.sum" else None
 
     def member(self, base: RecordValue, name: str, node: Any) -> Any:
-        """Return a method of a record, or a function in one of its fields."""
+        """Return a method of a record, or a function stored in one of its fields."""
         if base.cls is dict:
             method = {"keys": [Static(key) for key in base.fields], "values": list(base.fields.values()),
                       "items": [TupleValue((Static(key), value)) for key, value in base.fields.items()]}.get(name)
@@ -399,14 +399,14 @@ class CallReader(SelectionReader):
         self, function: Any, path: Path, args: Sequence[Any], keywords: dict[str, Any], names: bool = False,
         own: bool = False,
     ) -> Any:
-        """Read a function in place.
+        """Inline a function.
 
         Arguments:
-            function: a function, a method, or a partial one.
+            function: a function, a method or a partial function.
             path: its access path.
             args, keywords: the arguments.
             names: whether its variables keep their names.
-            own: whether it is one of `python_code`.
+            own: whether it is a function of `python_code`.
         """
         args, keywords = list(args), dict(keywords)
         while True:
@@ -457,7 +457,7 @@ class CallReader(SelectionReader):
         return self.inlined(node, scope, args, keywords, defaults, kw_defaults)
 
     def call_nested(self, fn: FunctionValue, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        """Read a nested function, or a lambda, in place."""
+        """Inline a nested function or a lambda."""
         outer = fn.scope
         name = self.out.fresh(identifier(getattr(fn.node, "name", "lambda_")))
         scope = Scope(outer, stores_of(fn.node), f"{name}__", outer.variables, None, {}, outer.file)
@@ -530,7 +530,7 @@ class CallReader(SelectionReader):
         return given
 
     def returned(self, node: ast.FunctionDef, scope: Scope, given: dict[str, Any]) -> Any:
-        """Read the body of a function, and return its result."""
+        """Read the body of a function and return its result."""
         if is_generator(node):
             raise self.out.refused("generators are not supported", node)
         try:
@@ -560,7 +560,7 @@ class CallReader(SelectionReader):
         return result
 
     def error_of(self, scope: Scope, node: ast.Name) -> Any:
-        """Return the exception class that a name refers to in a function; None for others."""
+        """Return the exception class that a name refers to in a function, or None for others."""
         if node.id in scope.stores or node.id in scope.env:
             return None
         try:
@@ -593,7 +593,7 @@ class CallReader(SelectionReader):
         return attribute(self.out, base, node.attr, node)
 
     def attribute_value(self, base: Static, name: str) -> Any:
-        """Return an attribute of a known object; it may be a property."""
+        """Return an attribute of a known object, which may be a property."""
         found = self.attribute_of(base, name)
         if type(found) is Getter:
             return self.call_python(found.function, Path(found.function, False), [base], {})
@@ -610,7 +610,7 @@ def _call_of(value: Any) -> types.FunctionType | None:
 
 
 def is_plain_class(cls: type) -> bool:
-    """Return whether objects of a class are made by its `__init__`, and have attributes of their own only."""
+    """Return whether objects of a class are created by its `__init__` and have only attributes of their own."""
     made: Any = cls
     plain: Any = object
     makes = vars(cls).get("__init__")

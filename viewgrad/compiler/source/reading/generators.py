@@ -1,4 +1,4 @@
-"""Loops over generator functions: the body of the loop goes in the place of `yield`."""
+"""Loops over generator functions: the body of the loop replaces `yield`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Final
 from ..jumps import STOP, eliminate_jumps, stop_of
 from ..syntax_trees import stores_of
 
-MOST: Final = 4  # places from which a generator yields
+MOST: Final = 4  # the maximum number of `yield` statements in a generator
 LOOPS: Final = (ast.For, ast.While)
 
 
 def is_generator(node: Any) -> bool:
-    """Return whether the syntax tree of a function is that of a generator, or of a coroutine."""
+    """Return whether the syntax tree of a function is that of a generator or a coroutine."""
     kinds = (ast.Yield, ast.YieldFrom, ast.Await)
     return isinstance(node, ast.FunctionDef) and any(isinstance(each, kinds) for each in _own_nodes(node.body))
 
 
 def free_names(node: ast.FunctionDef) -> set[str]:
-    """Return the names that a function reads and does not bind."""
+    """Return the names that a function reads but does not bind."""
     bound = {*stores_of(node), *_parameters(node)}
     return {each.id for each in _own_nodes(node.body) if isinstance(each, ast.Name)} - bound
 
@@ -111,13 +111,13 @@ def _arguments(node: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
 
 
 def _is_of_return(stmt: ast.stmt) -> bool:
-    """Return whether a statement only prepares for a `return`."""
+    """Return whether a statement only prepares a `return`."""
     return isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Name) and stmt.targets[0].id in (
         "_returned", "_ended")
 
 
 class _Renamed(ast.NodeTransformer):
-    """Gives variables other names, and flags of loops with them."""
+    """Renames variables, together with the flags of loops."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
@@ -133,7 +133,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _own_nodes(body: Sequence[ast.stmt]) -> Any:
-    """Yield the nodes of statements, without those inside nested functions."""
+    """Yield the nodes of statements, excluding those inside nested functions."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()

@@ -1,8 +1,8 @@
-"""Dicts and sets whose keys are computed, written as hash tables, which are inlined.
+"""Dicts and sets with computed keys, implemented as hash tables in Python code that is inlined.
 
-Keys, and the values of a dict, are kept in lists in order of insertion. The table is an array: each of its cells holds
-the position of a key, or -1. A key belongs to the cell that its slot names, or to one of those
-behind it without a free cell between (linear probing). The table has twice as many cells as there is room for keys.
+Keys, and the values of a dict, are stored in lists in order of insertion. The table is an array, each of whose cells
+contains the position of a key, or -1. A key belongs to the cell given by its slot, or to one of the following cells
+without a free cell in between (linear probing). The table has twice as many cells as there is room for keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def slot_of_tuple(key: Any, size: Any) -> Any:
 
 
 def find(keys: Any, table: Any, key: Any, slot: Any) -> Any:
-    """Return the cell that holds the position of a key, or the free cell for it."""
+    """Return the cell that contains the position of a key, or the free cell for it."""
     size = len(table)
     cell = slot(key, size)
     while table[cell] >= 0 and keys[table[cell]] != key:
@@ -35,7 +35,7 @@ def find(keys: Any, table: Any, key: Any, slot: Any) -> Any:
 
 
 def position(keys: Any, table: Any, key: Any, slot: Any) -> Any:
-    """Return the position of a key; -1 if it is absent."""
+    """Return the position of a key, or -1 if it is absent."""
     return table[find(keys, table, key, slot)]
 
 

@@ -1,6 +1,6 @@
-"""Dicts and sets whose keys are computed: integers, or tuples of them.
+"""Dicts and sets with computed keys, which are integers or tuples of integers.
 
-A dict display without computed keys is a record whose fields are known. When a key of it turns out to be computed, the
+A dict display without computed keys is a record with known fields. If one of its keys turns out to be computed, the
 function is read again, and the dict is a hash table (see `hash_table_code`): lists of keys and values, and an array.
 """
 
@@ -36,14 +36,14 @@ from .library_calls import library
 from .lists import count_of, item_kind, kind_of_items
 from .scopes import Scope
 
-# By the function that makes the value of a missing key.
+# For each function that creates the value of a missing key, its implementation.
 FACTORIES: Final = {float: code.new_float, int: code.new_integer, list: code.new_list}
 
 
 class HashedReader(ExpressionReader):
-    """Reads dicts and sets whose keys are computed."""
+    """Reads dicts and sets with computed keys."""
 
-    # -- new ones ------------------------------------------------------------------------------------------------------
+    # -- creation ------------------------------------------------------------------------------------------------------
 
     def of_Dict(self, scope: Scope, node: ast.Dict) -> Any:
         """Read a dict display."""
@@ -59,7 +59,7 @@ class HashedReader(ExpressionReader):
         return found
 
     def of_Set(self, scope: Scope, node: ast.Set) -> Any:
-        """Read a set display: a known one if its items are."""
+        """Read a set display, which is known if its items are."""
         items = [self.copied(self.value(scope, each)) for each in node.elts]
         site = (scope.file, node.lineno, node.col_offset)
         if not self.is_hashed_at(site) and all(isinstance(each, Static) and is_plain(each.value) for each in items):
@@ -67,16 +67,16 @@ class HashedReader(ExpressionReader):
         return self.set_of(items, site, node)
 
     def is_hashed_at(self, site: Any) -> bool:
-        """Return whether the dict made at a place of the source has computed keys."""
+        """Return whether the dict created at a source location has computed keys."""
         return ("hashed", site) in self.known_sites
 
     def hashed(self, cls: type, site: Any, make: Any = None) -> RecordValue:
-        """Make an empty dict or set.
+        """Create an empty dict or set.
 
         Arguments:
             cls: `HashedDict` or `HashedSet`.
-            site: the place in the source where it is made.
-            make: for a `defaultdict`, the function that makes the values of missing keys.
+            site: the source location where it is created.
+            make: for a `defaultdict`, the function that creates the values of missing keys.
         """
         parts = ("keys", "values") if cls is HashedDict else ("keys",)
         fields = {name: self.new_list_at((*site, name)) for name in parts}
@@ -88,19 +88,19 @@ class HashedReader(ExpressionReader):
         return RecordValue(fields, cls, ("hashed", site))
 
     def new_list_at(self, site: Any) -> Any:
-        """Make an empty list."""
+        """Create an empty list."""
         empty = TupleValue((), list, site)
         return self.growing(empty) if self.grows(site) else empty
 
     def set_of(self, items: list[Any], site: Any, node: Any) -> RecordValue:
-        """Make a set of items."""
+        """Create a set of items."""
         found = self.hashed(HashedSet, site)
         for each in items:
             self.call_own(code.insert_key, self.parts_of(found, each, node))
         return found
 
     def set_from(self, given: Any, site: Any, node: Any) -> RecordValue:
-        """Make a set of the items of an iterable."""
+        """Create a set of the items of an iterable."""
         if isinstance(given, TupleValue):
             return self.set_of([self.copied(each) for each in given.items], site, node)
         found = self.hashed(HashedSet, site)
@@ -115,12 +115,12 @@ class HashedReader(ExpressionReader):
         return found
 
     def counter(self, site: Any) -> RecordValue:
-        """Make a `Counter`, whose missing items are 0."""
+        """Create a `Counter`, whose missing items are 0."""
         found = self.hashed(HashedDict, site)
         return attrs.evolve(found, fields={**found.fields, "absent": Static(0)})
 
     def default_dict(self, make: Any, site: Any, node: Any) -> RecordValue:
-        """Make a `defaultdict`."""
+        """Create a `defaultdict`."""
         if isinstance(make, Static):
             if make.value not in FACTORIES:
                 raise self.out.refused("a defaultdict of this factory is not supported", node)
@@ -133,7 +133,7 @@ class HashedReader(ExpressionReader):
         """Return the lists of a dict or set, a key, and the function for its slot.
 
         Raises:
-            Reread: if the kind of the keys is not known yet.
+            Reread: if the kind of the keys is still unknown.
         """
         kind = item_kind(self.out, key)
         self.check_kind(kind, node)
@@ -144,7 +144,7 @@ class HashedReader(ExpressionReader):
         return [keys, base.fields["table"], *([base.fields["values"]] if values else []), key, Static(slot)]
 
     def check_kind(self, kind: Any, node: Any) -> None:
-        """Refuse keys of a kind that is not supported."""
+        """Reject keys of an unsupported kind."""
         parts = kind if isinstance(kind, tuple) else (kind,)
         if not parts or not all(isinstance(part, Num) and part.dtype == "l" for part in parts):
             raise self.out.refused("computed keys other than integers, or tuples of integers, are not supported", node)
@@ -158,7 +158,7 @@ class HashedReader(ExpressionReader):
         return super().item_by_key(base, key, node)
 
     def truth(self, value: Any, node: Any) -> Any:
-        """Return the truth value of a value: a bool if it is known, else an expression."""
+        """Return the truth value of a value: a bool if it is known, otherwise an expression."""
         if not is_hashed(value):
             return super().truth(value, node)
         keys = value.fields["keys"]
@@ -190,7 +190,7 @@ class HashedReader(ExpressionReader):
         self.call_own(code.set_item, [*self.parts_of(base, key, node, values=True), value])
 
     def contained(self, item: Any, container: Any, node: Any) -> Any:
-        """Return whether an object is in a container: a bool if it is known, else an expression."""
+        """Return whether an object is in a container: a bool if it is known, otherwise an expression."""
         if is_hashed(container):
             return self.call_own(code.contains, self.parts_of(container, item, node))
         if isinstance(container, RecordValue) and container.cls is dict and not isinstance(item, Static):
@@ -198,12 +198,12 @@ class HashedReader(ExpressionReader):
         return super().contained(item, container, node)
 
     def with_computed_keys(self, base: RecordValue, key: Any, node: Any) -> Exception:
-        """Return the error which says that a dict has computed keys.
+        """Return the error stating that a dict has computed keys.
 
         Arguments:
             base: the dict.
-            key: a key that is not one of those known so far, or None.
-            node: the place in the source.
+            key: a key that is not among those known so far, or None.
+            node: the syntax node for the source location.
         """
         is_other = isinstance(key, Static) and not is_key(key.value)
         if base.site is None or is_other or not all(map(is_key, base.fields)):
@@ -211,7 +211,7 @@ class HashedReader(ExpressionReader):
         return Reread(("hashed", base.site), True)
 
     def hashed_method(self, base: RecordValue, name: str, args: list[Any], node: Any) -> Any:
-        """Return the result of a method of a dict or set whose keys are computed."""
+        """Return the result of a method of a dict or set with computed keys."""
         args = list(map(items_in, args))
         keys, table, values = [base.fields.get(part) for part in ("keys", "table", "values")]
         count = len(args)

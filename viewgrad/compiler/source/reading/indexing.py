@@ -58,7 +58,7 @@ def indexed(out: Emitter, base: Any, items: Sequence[Any]) -> Any:
 
 
 def _filled(out: Emitter, base: Any, items: Sequence[Any]) -> list[Any]:
-    """Return the items of an index, with full slices for the axes that it leaves out."""
+    """Return the items of an index, with full slices for omitted axes."""
     taken = 0
     for each in items:
         if isinstance(each, Static) and (each.value is None or each.value is Ellipsis):
@@ -101,7 +101,7 @@ def _index_item(out: Emitter, each: Any) -> Any:
 
 
 def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the index with known negative numbers counted from the end."""
+    """Return the index with known negative numbers converted to count from the start."""
     found = []
     axis = 0
     for each in items:
@@ -118,7 +118,7 @@ def _counted(base: Var, items: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _counts_from_end(expr: Any) -> bool:
-    """Return whether an index is written like a negative number: `-k`, `-1 - k`."""
+    """Return whether an index is written as a negative number: `-k`, `-1 - k`."""
     if isinstance(expr, Op) and expr.name in ("add", "sub") and is_number(expr):
         return _counts_from_end(expr.args[0])
     is_negative = isinstance(expr, Const) and type(expr.value) is int and expr.value < 0
@@ -126,7 +126,7 @@ def _counts_from_end(expr: Any) -> bool:
 
 
 def _composed(view: Get, items: Sequence[Any]) -> list[Any] | None:
-    """Return the index, in the base array, of a part of a view; None if it is not simple."""
+    """Return the index, in the base array, of a part of a view, or None if it is not simple."""
     if any(each is NEW for each in (*items, *view.index)):
         return None
     rest = list(items)

@@ -31,15 +31,15 @@ from .operators import arithmetic
 
 @attrs.frozen(eq=False)
 class Iteration:
-    """A sequence that a counter runs over.
+    """A sequence that is iterated over by a counter.
 
     Attributes:
         low, high, step: the bounds and step of the counter, as for `range`.
         item: a function from the counter to the item.
-        is_range: whether that is the counter.
+        is_range: whether the item is the counter itself.
         count: the number of items.
-        lists: the counters of the lists that it runs over, which must not grow meanwhile.
-        checks: conditions that must hold after each iteration.
+        lists: the length variables of the lists being iterated over, which must not grow meanwhile.
+        checks: conditions that must be true after each iteration.
     """
 
     low: Any
@@ -73,7 +73,7 @@ def range_of(out: Emitter, args: Sequence[Any]) -> Iteration:
 
 
 def _range_by_step(out: Emitter, low: Any, high: Any, step: Any) -> Iteration:
-    """Return the iterable of a range whose step is computed, and must be positive."""
+    """Return the iterable of a range with a computed step, which must be positive."""
     given = (low, high, step)
     low, high, step = [each if isinstance(each, (Const, Var)) else out.temporary(each, "n") for each in given]
     out.emit(Check(Op("less", (Const(0, INT), step), BOOL), out.line))
@@ -120,7 +120,7 @@ def sequence_of(out: Emitter, value: Any) -> Any:
 
 
 def _over_dict(out: Emitter, keys: Any, values: Any) -> Iteration:
-    """Return the iterable of the keys of a dict, or of its items, whose number must not change meanwhile."""
+    """Return the iterable of the keys or items of a dict, whose number must not change meanwhile."""
     if isinstance(keys, TupleValue) or isinstance(values, TupleValue):
         raise out.empty()
     if isinstance(keys, Ref) and not isinstance(keys.number, Const):

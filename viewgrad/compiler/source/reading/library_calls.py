@@ -1,4 +1,4 @@
-"""The table of library functions: by name, the rule that reads a call."""
+"""The table of library functions, with the function that reads a call of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
 
     Arguments:
         out: the emitter that receives statements.
-        name: the name of the function: "numpy.sin", "numpy.linalg.inv", "math.exp", "builtins.abs".
+        name: the name of the function, such as "numpy.sin", "numpy.linalg.inv", "math.exp" or "builtins.abs".
         args, keywords: the arguments.
     """
     module, _, short = name.rpartition(".")
@@ -46,7 +46,7 @@ def library(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) 
 
 
 def _folded(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Return an elementwise function of known numbers."""
+    """Return the result of an elementwise function of known numbers."""
     function = getattr(np, short, None)
     if function is None or keywords or not all(is_plain(arg.value) for arg in args):
         raise out.refused(f"{short} of constant numbers is not supported")
@@ -65,7 +65,7 @@ def _row(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) ->
 
 
 def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Read `round`: by powers of ten, as in NumPy."""
+    """Read `round`, which uses powers of ten as NumPy does."""
     rest = dict(zip(("decimals",), args[1:])) | keywords
     decimals = rest.pop("decimals", Static(0))
     is_known = isinstance(decimals, Static) and type(decimals.value) is int and decimals.value >= 0
@@ -81,7 +81,7 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
 
 
 def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Read `split`, `array_split` and related functions: views of parts of an array."""
+    """Read `split`, `array_split` and related functions, which return views of parts of an array."""
     given = dict(zip(("ary", "indices_or_sections", "axis"), args)) | keywords
     base, sections = as_expr(given.get("ary")), given.get("indices_or_sections")
     axis = {"vsplit": Static(0), "hsplit": Static(1), "dsplit": Static(2)}.get(short, given.get("axis", Static(0)))
@@ -121,7 +121,7 @@ def _split(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
 
 
 def _flip(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Read `flip`, `flipud` and `fliplr`: views in which axes are reversed."""
+    """Read `flip`, `flipud` and `fliplr`, which return views with reversed axes."""
     given = dict(zip(("m", "axis"), args)) | keywords
     base, axis = as_expr(given.get("m")), given.get("axis", Static({"flipud": 0, "fliplr": 1}.get(short)))
     known = tuple_of(axis)
@@ -136,7 +136,7 @@ def _flip(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -
 
 
 def tuple_of(axis: Any) -> tuple[int, ...] | None:
-    """Return the axes that an argument names, () for all of them; None if they are not known."""
+    """Return the axes given by an argument, () for all of them, or None if they are unknown."""
     items = axis.items if isinstance(axis, TupleValue) else (axis,)
     if not all(isinstance(each, Static) for each in items):
         return None

@@ -1,11 +1,11 @@
-"""Lists of unknown length: arrays with room for items, and a counter.
+"""Lists of unknown length, represented by arrays with room for items and a counter.
 
-A list becomes one when the function appends to it, or assigns an item. Its items are numbers, arrays, tuples of them,
-or other lists. The elements of an array are copied into the list, and out of it, so that neither the array that is
-appended nor the one that is read may be written to afterwards.
+A list gets this representation if the function appends to it or assigns an item. Its items are numbers, arrays, tuples
+of these, or other lists. The elements of an array are copied into the list and out of it, so neither the appended array
+nor the one that is read may be written to afterwards.
 
-A list that is an item of a list, or that a name means in one iteration and not in another, is on a heap, with all
-others whose items are of the same dtypes. It has a number there, which is what names and other lists hold.
+A list that is an item of a list, or that a name refers to only in some iterations, is stored on a heap, together with
+all others whose items have the same dtypes. There it has a number, which is stored in names and other lists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def item_kind(out: Emitter, value: Any) -> Any:
     """Return the kind of an item.
 
     Raises:
-        Reread: if it is a list that is not on a heap yet.
+        Reread: if it is a list that is not yet on a heap.
     """
     if isinstance(value, Ref):
         return value.of
@@ -50,7 +50,7 @@ def item_kind(out: Emitter, value: Any) -> Any:
 
 
 def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
-    """Return the common kind of two kinds of items; None is the kind of no items."""
+    """Return the common kind of two kinds of items; None is the kind of an empty list's items."""
     if one is None or one == other:
         return other
     if other is None:
@@ -71,7 +71,7 @@ def joined_item_kinds(out: Emitter, one: Any, other: Any) -> Any:
 
 
 def reread(sites: frozenset[Any], kind: Any) -> Reread:
-    """Return the error which says that lists have items of another kind."""
+    """Return the error stating that lists have items of another kind."""
     first, *others = sorted(sites, key=str)
     return Reread(first, kind, others)
 
@@ -86,7 +86,7 @@ def _parts(kind: Any) -> Iterator[Any]:
 
 
 def _dtype(part: Any) -> str:
-    """Return the dtype of the array that holds a part of each item; lists are stored by number."""
+    """Return the dtype of the array that stores a part of each item; lists are stored by number."""
     if part is None:
         return "d"
     dtype: str = "l" if isinstance(part, ListOf) else part.dtype
@@ -111,7 +111,7 @@ def _tree(out: Emitter, kind: Any, parts: Iterator[Any]) -> Any:
 
 
 def _checked(lst: ListValue | Ref, kind: Any) -> None:
-    """Check that a list is known to have items of a kind.
+    """Check that a list is known to have items of a given kind.
 
     Raises:
         Reread: if it is known to have items of another kind.
@@ -127,13 +127,13 @@ def _checked(lst: ListValue | Ref, kind: Any) -> None:
 
 
 def new_list(out: Emitter, site: Any, kind: Any, capacity: Any, has_views: bool = False) -> ListValue:
-    """Make an empty list.
+    """Create an empty list.
 
     Arguments:
         out: the emitter that receives statements.
-        site: the place in the source where it is made.
+        site: the source location where it is created.
         kind: the kind of its items.
-        capacity: the number of numbers it may hold.
+        capacity: the number of numbers for which there is room.
         has_views: whether arrays in it are read as views.
     """
     def array(dtype: str, name: str) -> Var:
@@ -159,7 +159,7 @@ def _number(out: Emitter, name: str) -> Var:
 
 
 def heap_of(out: Emitter, kind: Any) -> Heap:
-    """Return the heap for lists of items of a kind."""
+    """Return the heap for lists of items of a given kind."""
     parts = list(_parts(kind))
     if any(isinstance(part, Row) for part in parts):
         raise out.refused("a list of arrays in a list is not supported")
@@ -180,7 +180,7 @@ def heap_of(out: Emitter, kind: Any) -> Heap:
 
 
 def new_ref(out: Emitter, site: Any, kind: Any) -> Ref:
-    """Make an empty list on a heap."""
+    """Create an empty list on a heap."""
     heap = heap_of(out, kind)
     out.emit(Check(Op("less", (heap.lists, heap.capacity), BOOL), out.line, of_capacity=True))
     number = out.temporary(heap.lists, "number")
@@ -191,7 +191,7 @@ def new_ref(out: Emitter, site: Any, kind: Any) -> Ref:
 
 
 def _grown(out: Emitter, ref: Ref, count: Var) -> None:
-    """Make room for another item of a list on a heap: in place if it is the last list there, else by moving it."""
+    """Make room for another item of a list on a heap: in place if it is the last list there, otherwise by moving it."""
     heap, number = ref.heap, ref.number
     before, out.buffer = out.buffer, []
     first, size = loaded(out, heap.firsts, number, "first"), loaded(out, heap.sizes, number, "size")
@@ -236,14 +236,15 @@ def kind_of_items(lst: ListValue | Ref) -> Any:
 
 
 def _stores(lst: ListValue | Ref) -> Sequence[tuple[Any, Var, Any]]:
-    """Return the kind of each part of an item, the array that holds it, and where arrays are in it or None."""
+    """Return, for each part of an item, its kind, the array that stores it, and the positions of arrays in it or None.
+    """
     if isinstance(lst, ListValue):
         return list(zip(_parts(lst.kind), lst.stores, lst.rows))
     return [(part, store, None) for part, store in zip(_parts(lst.of.kind), lst.heap.stores)]
 
 
 def _cell(out: Emitter, lst: ListValue | Ref, place: Any) -> Any:
-    """Return the position of an item in the arrays that hold the list."""
+    """Return the position of an item in the arrays that store the list."""
     if isinstance(lst, ListValue):
         return place
     return out.temporary(Op("add", (Get(lst.heap.firsts, (lst.number,), INT, safe=True), place), INT), "cell")
@@ -295,7 +296,7 @@ def _temporary(out: Emitter, value: Any) -> Any:
 
 
 def _in_variables(out: Emitter, value: Any) -> Any:
-    """Return an item held in variables while it is stored."""
+    """Return an item bound to variables while it is stored."""
     if isinstance(value, TupleValue):
         return TupleValue(tuple([_in_variables(out, each) for each in value.items]), value.cls)
     return _temporary(out, value)
@@ -353,7 +354,7 @@ def set_item(out: Emitter, lst: ListValue | Ref, index: Any, value: Any) -> None
             continue
         array = expr if isinstance(expr, Var) else out.temporary(expr)
         low, lengths = place_of_array(out, rows, place)
-        for axis, length in enumerate(lengths):  # the arrays behind it stay where they are
+        for axis, length in enumerate(lengths):  # the arrays behind it are not moved
             out.emit(Check(Op("equal", (length, Dim(array, axis)), BOOL), out.line))
         assert isinstance(lst, ListValue)
         store_array(out, lst, store, low, out.temporary(Op("add", (low, product(lengths)), INT), "high"), array)
@@ -384,7 +385,7 @@ def cleared(out: Emitter, lst: ListValue | Ref) -> None:
 
 
 def vector_of(out: Emitter, lst: ListValue | Ref) -> Any:
-    """Return a view of the items of a list of numbers; None for other lists."""
+    """Return a view of the items of a list of numbers, or None for other lists."""
     stores = _stores(lst)
     if len(stores) != 1 or not isinstance(stores[0][0], Num) or isinstance(kind_of_items(lst), tuple):
         return None

@@ -1,4 +1,4 @@
-"""Loops over several counters at once: `itertools.product`, `np.ndindex` and their relatives, as loops in loops."""
+"""Loops over several counters at once, such as `itertools.product` and `np.ndindex`, as nested loops."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ NESTS: Final = frozenset({
     "itertools.product", "itertools.combinations", "itertools.combinations_with_replacement", "itertools.permutations",
     "itertools.pairwise", "numpy.ndindex", "numpy.ndenumerate",
 })  # fmt: skip
-RANGE: Final = " range"  # names that no function has
+RANGE: Final = " range"  # names that do not occur in any function
 LEN: Final = " len"
-MOST: Final = 4  # loops
+MOST: Final = 4  # the maximum number of loops
 
 
 @attrs.frozen(eq=False)
 class Nest:
-    """The loops that stand for a loop over items.
+    """The nested loops that replace a loop over items.
 
     Attributes:
-        counters: the variable and the iterable of each loop, the outermost first.
+        counters: the variable and the iterable of each loop, outermost first.
         item: the item.
-        test: the condition under which there is an item; None for always.
+        test: the condition under which there is an item; None if there always is one.
     """
 
     counters: Sequence[tuple[str, ast.expr]]
@@ -35,7 +35,7 @@ class Nest:
     test: ast.expr | None = None
 
     def over(self, loop: ast.For) -> ast.For:
-        """Return the loops in the place of a loop without jumps."""
+        """Return the nested loops that replace a loop without jumps."""
         body: list[ast.stmt] = [ast.Assign([copy.deepcopy(loop.target)], self.item), *loop.body]
         if self.test is not None:
             body = [ast.If(self.test, body, [])]
@@ -75,7 +75,7 @@ def chosen(kind: str, items: str, count: int, fresh: Callable[[str], str]) -> Ne
 
     Arguments:
         kind: "combinations", "combinations_with_replacement" or "permutations".
-        items: the variable that holds the items.
+        items: the variable for the items.
         count: the number of chosen items.
         fresh: returns an unused name.
     """
@@ -100,9 +100,9 @@ def indices(sizes: Sequence[str], fresh: Callable[[str], str], array: str | None
     """Return the loops for `np.ndindex` and `np.ndenumerate`.
 
     Arguments:
-        sizes: the variables that hold the lengths of the axes.
+        sizes: the variables for the lengths of the axes.
         fresh: returns an unused name.
-        array: the variable that holds the array whose elements are items, too; None for none.
+        array: the variable for the array whose elements are also items, or None.
     """
     names = [fresh("number") for _ in sizes]
     place = _tuple_of(names)
@@ -114,7 +114,7 @@ def consecutive(items: str, fresh: Callable[[str], str]) -> Nest:
     """Return the loop for `itertools.pairwise`.
 
     Arguments:
-        items: the variable that holds the items.
+        items: the variable for the items.
         fresh: returns an unused name.
     """
     name = fresh("number")

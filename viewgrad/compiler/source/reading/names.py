@@ -1,4 +1,4 @@
-"""Names: local variables, those of enclosing functions, captured ones, and builtins."""
+"""Names: local variables, variables of enclosing functions, captured variables, and builtins."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from .scopes import Partial, Scope, grows, identifier, is_updated, unboxed, vari
 
 
 class NameReader(ObjectReader):
-    """Finds out what names mean, and binds them."""
+    """Resolves names and binds them."""
 
     def __init__(self, static: frozenset[str] = frozenset(), known: dict[Any, Any] | None = None) -> None:
         super().__init__(static)
         self.out.numbers_at = frozenset(site[1] for site in known or () if site[0] == "number")
-        self.known_sites = known or {}  # facts about the lists that are made at places of the source
+        self.known_sites = known or {}  # facts about the lists created at source locations
         self.maybe: set[str] = set()
-        self.shared: set[str] = set()  # variables that functions which are called may bind
-        self.unsure = 0  # the number of enclosing blocks that may not run
+        self.shared: set[str] = set()  # variables that called functions may bind
+        self.unsure = 0  # the number of enclosing blocks that may not be executed
 
     def lookup(self, scope: Scope, node: ast.Name) -> Any:
         """Return the value of a name."""
@@ -73,14 +73,14 @@ class NameReader(ObjectReader):
         return self.free(scope, name, node)
 
     def as_numbers(self, found: CellOrNumber, node: Any) -> Exception:
-        """Return the error which says that 0-d arrays are used as numbers."""
+        """Return the error stating that 0-d arrays are used as numbers."""
         first, *others = [("number", site) for site in sorted(found.sites, key=str)]
         if any(site in self.known_sites for site in (first, *others)):
             return self.out.refused("a name that refers to a number or to a 0-d array is not supported", node)
         return Reread(first, True, others)
 
     def on_one_heap(self, found: SeveralLists, node: Any) -> Exception:
-        """Return the error which says that the lists a name may refer to belong on one heap."""
+        """Return the error stating that the lists a name may refer to belong on one heap."""
         lists, waiting = [], list(found.lists)
         while waiting:
             each = waiting.pop()
@@ -105,10 +105,10 @@ class NameReader(ObjectReader):
             "a name that refers to one of several lists is not supported", node)
 
     def _require_variable(self, scope: Scope, name: str, value: Any, node: ast.Name) -> None:
-        """Make sure that a name that need not be bound has a variable, whose flag says whether it is.
+        """Ensure that a name that may be unbound has a variable with a flag that states whether it is bound.
 
         Raises:
-            Reread: if it means a constant or another variable so far, as in `if x > 0: y = x`.
+            Reread: if it has referred to a constant or another variable so far, as in `if x > 0: y = x`.
         """
         variable = scope.prefix + name
         bases = {self.out.bases.get(leaf.name, leaf.name) for leaf in variables_in(value)}
@@ -122,7 +122,7 @@ class NameReader(ObjectReader):
         raise Reread(site, True)
 
     def defined(self, value: Any, node: Any) -> Any:
-        """Return a variable that may be undefined, after a check that it is defined."""
+        """Return a variable that may be undefined, after emitting a check that it is defined."""
         if value is CONFLICT:
             raise self.out.refused("a variable is of several kinds", node)
         if isinstance(value, SeveralLists):
@@ -181,9 +181,9 @@ class NameReader(ObjectReader):
         scope.env[name] = self.bound(scope.prefix + name, value, once)
 
     def apart(self, name: str, value: Any) -> Any:
-        """Return items that are bound in turn, in variables of their own if they may read each other's.
+        """Bind items to separate variables if they are bound one after another and may read each other's variables.
 
-        As in `state = (state[1], state[0])`, where the second item is read after the first is bound.
+        For example, in `state = (state[1], state[0])` the second item is read after the first is bound.
         """
         prefix = f"{name}_"
         exprs = [expr for expr in map(as_expr, leaves_of(value)) if expr is not None]
@@ -202,7 +202,7 @@ class NameReader(ObjectReader):
             raise self.out.refused(f"{name} of the enclosing function is assigned a value of another type")
 
     def record(self, fields: dict[Any, Any], cls: Any, site: Any) -> RecordValue:
-        """Return a dict or an object that the function makes."""
+        """Return a dict or an object created by the function."""
         if site not in self.known_sites:
             return RecordValue(fields, cls, site)
         found = RecordValue({}, cls, site, self.out.fresh(cls.__name__.lower()), self.unsure)
@@ -214,7 +214,7 @@ class NameReader(ObjectReader):
         """Assign an item of a dict, or an attribute of an object.
 
         Raises:
-            Reread: if it is not known yet that its fields are assigned.
+            Reread: if it is not yet known that its fields are assigned.
         """
         if owner.cls is not dict and owner.cls.__setattr__ is not object.__setattr__:
             raise self.out.refused(f"{owner.cls.__name__} defines __setattr__")
@@ -248,7 +248,7 @@ class NameReader(ObjectReader):
             raise self.out.refused(f"{key} has values of several types")
 
     def bound(self, name: str, value: Any, once: bool) -> Any:
-        """Bind a value to a variable, and return the variable."""
+        """Bind a value to a variable and return the variable."""
         self._refuse_iterator(value)
         if isinstance(value, RecordValue) and value.prefix:
             return value
@@ -281,12 +281,12 @@ class NameReader(ObjectReader):
         return found
 
     def _refuse_iterator(self, value: Any) -> None:
-        """Refuse to keep an iterator, which would be exhausted when it is used again."""
+        """Refuse to store an iterator, which would be exhausted when it is used again."""
         if isinstance(value, IteratorValue):
             raise self.out.refused("storing an iterator is not supported")
 
     def _is_fixed(self, value: Var) -> bool:
-        """Return whether a variable is bound once in all."""
+        """Return whether a variable is bound exactly once."""
         return value.name in self.out.inputs or value.name in self.out.single
 
     def held(self, value: Any) -> Any:
@@ -304,18 +304,18 @@ class NameReader(ObjectReader):
         return self.out.temporary(value)
 
     def given(self, value: Any) -> Any:
-        """Return an argument, with the parts that the called function may bind in variables of their own."""
+        """Return an argument with the parts that the called function may bind copied to separate variables."""
         self._refuse_iterator(value)
         if isinstance(value, TupleValue):
             return TupleValue(tuple([self.given(item) for item in value.items]), value.cls, value.site)
         if isinstance(value, Ref):
             return attrs.evolve(value, number=self.given(value.number))
-        if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # maybe numbered
+        if isinstance(value, Var) and self.shared & {value.name, value.name.rpartition("_")[0]}:  # possibly numbered
             return self.out.temporary(value)
         return self.held(value)
 
     def copied(self, value: Any) -> Any:
-        """Copy a value to variables of its own."""
+        """Copy a value to new variables."""
         self._refuse_iterator(value)
         if isinstance(value, TupleValue):
             return TupleValue(tuple([self.copied(item) for item in value.items]), value.cls, value.site)

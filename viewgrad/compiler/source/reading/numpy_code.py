@@ -1,4 +1,4 @@
-"""Functions of NumPy written in Python, which are inlined if there is no other rule."""
+"""NumPy functions written in Python, which are inlined if there is no other implementation."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ def copyto_where(target: Any, source: Any, where: Any) -> None:
 
 
 def add_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.add.at` for vectors of indices, and a value for all of them."""
+    """Implement `np.add.at` for vectors of indices and a single value."""
     for number in range(length_of(index)):
         target[tuple([each[number] for each in index])] += values
 
 
 def add_each_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.add.at` for vectors of indices, and a value for each of them."""
+    """Implement `np.add.at` for vectors of indices with a value for each index."""
     for number in range(length_of(index)):
         target[tuple([each[number] for each in index])] += values[number]
 
 
 def subtract_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.subtract.at` for vectors of indices, and a value for all of them."""
+    """Implement `np.subtract.at` for vectors of indices and a single value."""
     for number in range(length_of(index)):
         target[tuple([each[number] for each in index])] -= values
 
 
 def subtract_each_at(target: Any, index: Any, values: Any) -> None:
-    """Implement `np.subtract.at` for vectors of indices, and a value for each of them."""
+    """Implement `np.subtract.at` for vectors of indices with a value for each index."""
     for number in range(length_of(index)):
         target[tuple([each[number] for each in index])] -= values[number]
 
 
 def update_at(target: Any, index: Any, values: Any, function: Any) -> None:
-    """Implement `function.at` for vectors of indices, and a value for all of them."""
+    """Implement `function.at` for vectors of indices and a single value."""
     for number in range(length_of(index)):
         place = tuple([each[number] for each in index])
         target[place] = function(target[place], values)
 
 
 def update_each_at(target: Any, index: Any, values: Any, function: Any) -> None:
-    """Implement `function.at` for vectors of indices, and a value for each of them."""
+    """Implement `function.at` for vectors of indices with a value for each index."""
     for number in range(length_of(index)):
         place = tuple([each[number] for each in index])
         target[place] = function(target[place], values[number])
 
 
 def update_place(target: Any, index: Any, values: Any, function: Any) -> None:
-    """Implement `function.at` for an index that names each place once."""
+    """Implement `function.at` for an index that selects each element once."""
     target[index] = function(target[index], values)
 
 
 def length_of(index: Any) -> Any:
-    """Return the length that all vectors of an index have."""
+    """Return the common length of all vectors in an index."""
     length = len(index[0])
     for each in index:
         if len(each) != length:
@@ -105,7 +105,7 @@ def weighted_bincount(x: Any, weights: Any, minlength: Any = 0) -> Any:
 
 
 def delete(x: Any, place: Any) -> Any:
-    """Implement `np.delete` of one element of a vector."""
+    """Implement `np.delete` for one element of a vector."""
     start = place + len(x) if place < 0 else place
     if start < 0 or start >= len(x):
         raise IndexError
@@ -113,7 +113,7 @@ def delete(x: Any, place: Any) -> Any:
 
 
 def insert_at(x: Any, place: Any, value: Any) -> Any:
-    """Implement `np.insert` of one element into a vector."""
+    """Implement `np.insert` for one element of a vector."""
     start = place + len(x) if place < 0 else place
     if start < 0 or start > len(x):
         raise IndexError
@@ -133,7 +133,7 @@ def polyval(coefficients: Any, x: Any) -> Any:
 
 
 def cross(a: Any, b: Any) -> Any:
-    """Implement `np.cross` of vectors of three elements, or of rows of them."""
+    """Implement `np.cross` for vectors of three elements, or for rows of them."""
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ValueError
     parts = (
@@ -145,7 +145,7 @@ def cross(a: Any, b: Any) -> Any:
 
 
 def covariance(m: Any, ddof: Any) -> Any:
-    """Implement `np.cov` of the rows of a matrix."""
+    """Implement `np.cov` for the rows of a matrix."""
     if m.shape[0] < 2 or m.shape[1] <= max(ddof, 1):  # a number, or a division by zero
         raise ValueError
     rest = m - m.mean(axis=1, keepdims=True)
@@ -153,12 +153,12 @@ def covariance(m: Any, ddof: Any) -> Any:
 
 
 def covariance_of(x: Any, y: Any, ddof: Any) -> Any:
-    """Implement `np.cov` of two vectors."""
+    """Implement `np.cov` for two vectors."""
     return covariance(np.stack((x, y)), ddof)
 
 
 def variance(x: Any, ddof: Any) -> Any:
-    """Implement `np.cov` of a vector."""
+    """Implement `np.cov` for a vector."""
     if len(x) <= ddof:
         raise ValueError
     rest = x - x.mean()
@@ -166,12 +166,12 @@ def variance(x: Any, ddof: Any) -> Any:
 
 
 def correlation(m: Any) -> Any:
-    """Implement `np.corrcoef` of the rows of a matrix."""
+    """Implement `np.corrcoef` for the rows of a matrix."""
     c = covariance(m, 1)
     d = np.sqrt(np.diag(c))
     return np.clip(c / d[:, None] / d[None, :], -1, 1)
 
 
 def correlation_of(x: Any, y: Any) -> Any:
-    """Implement `np.corrcoef` of two vectors."""
+    """Implement `np.corrcoef` for two vectors."""
     return correlation(np.stack((x, y)))

@@ -1,4 +1,4 @@
-"""NumPy functions that are read as functions of `numpy_code`, depending on their arguments."""
+"""NumPy functions that are replaced by functions of `numpy_code`, depending on their arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Replacement = tuple[Any, list[Any]] | None
 
 
 def in_numpy_code(name: str, args: list[Any], keywords: dict[str, Any]) -> Replacement:
-    """Return the function of `numpy_code` for a NumPy function, and its arguments; None if there is none."""
+    """Return the function of `numpy_code` for a NumPy function, with its arguments, or None if there is none."""
     rule = RULES.get(name)
     if rule is not None:
         return rule(args, keywords)
@@ -49,7 +49,7 @@ def _bincount(args: list[Any], keywords: dict[str, Any]) -> Replacement:
 
 
 def _update_at(name: str) -> Callable[[list[Any], dict[str, Any]], Replacement]:
-    """Return the rule for `at` of a binary ufunc."""
+    """Return the implementation of `at` for a binary ufunc."""
     of_all, of_each = UPDATES.get(name, (numpy_code.update_at, numpy_code.update_each_at))
     function = [] if name in UPDATES else [Static(getattr(np, name))]
 
@@ -138,7 +138,7 @@ def _cross(args: list[Any]) -> Replacement:
     return (numpy_code.cross, args) if fits else None
 
 
-# By the name of a ufunc: its update at indices, with a value for all of them, and with one for each.
+# For each ufunc, its update at indices with a single value, and with a value for each index.
 UPDATES: Final = {
     "add": (numpy_code.add_at, numpy_code.add_each_at),
     "subtract": (numpy_code.subtract_at, numpy_code.subtract_each_at),

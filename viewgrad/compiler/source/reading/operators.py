@@ -65,7 +65,7 @@ def arithmetic(out: Emitter, name: str, *values: Any) -> Any:
 
 
 def _check_power(out: Emitter, weak: bool, base: Any, exponent: Any) -> None:
-    """Make sure that a power of Python's integers is one, and not too large."""
+    """Check that a power of Python integers is an integer and not too large."""
     if not weak or not isinstance(base, Const) or abs(base.value) > 4:
         raise out.refused("an integer to a power that is not constant is not supported")
     for test in (Op("less_equal", (Const(0, INT), exponent), BOOL), Op("less", (exponent, Const(31, INT)), BOOL)):
@@ -84,7 +84,7 @@ LOGICAL: Final = frozenset("bitwise_and bitwise_or bitwise_xor invert where".spl
 
 
 def operation(out: Emitter, name: str, exprs: Sequence[Any]) -> Any:
-    """Return an elementwise operator of expressions."""
+    """Return an elementwise operator applied to expressions."""
     if name in ("real", "imag"):
         return Op(name, tuple(exprs), Num("d"))
     try:
@@ -121,7 +121,7 @@ def comparison(out: Emitter, node: ast.cmpop, left: Any, right: Any, names: dict
 
 
 def contains(out: Emitter, item: Any, container: Any) -> Any:
-    """Return whether an object is in a known container: a bool if it is known, else an expression."""
+    """Return whether an object is in a known container: a bool if it is known, otherwise an expression."""
     number = as_expr(item)
     if isinstance(container, Static) and type(container.value) in (tuple, list) and is_plain(container.value):
         container = TupleValue(tuple(map(Static, container.value)))
@@ -143,7 +143,7 @@ def contains(out: Emitter, item: Any, container: Any) -> Any:
 
 
 def _ordered_items(out: Emitter, name: str, left: TupleValue, right: TupleValue) -> Any:
-    """Compare tuples of numbers, by the first items that differ."""
+    """Compare tuples of numbers by the first items that differ."""
     exprs = [[as_expr(each) for each in side.items] for side in (left, right)]
     if len(exprs[0]) != len(exprs[1]) or not exprs[0] or any(
         expr is None or not is_number(expr) for side in exprs for expr in side
@@ -158,7 +158,7 @@ def _ordered_items(out: Emitter, name: str, left: TupleValue, right: TupleValue)
 
 
 def _equal_items(out: Emitter, name: str, left: TupleValue, right: TupleValue) -> Any:
-    """Return whether tuples are equal, or not."""
+    """Return whether tuples are equal, or unequal."""
     if len(left.items) != len(right.items):
         return Static(name == "not_equal")
     tests = [arithmetic(out, "equal", a, b) for a, b in zip(left.items, right.items)]

@@ -1,6 +1,6 @@
 """Variables that are None until they are assigned, as in `best = None` before a loop.
 
-A flag says whether such a variable holds a value. `x is None` reads the flag. If a test has shown that there is a
+A flag states whether such a variable has a value. `x is None` reads the flag. If a test has shown that there is a
 value, the variable is read like any other; otherwise its flag is checked first.
 """
 
@@ -14,7 +14,7 @@ from ..value_types import BOOL
 from ..values import OrNone, Static, is_none
 from .scopes import Scope
 
-UNSET = ".unset"  # the end of the names of markers
+UNSET = ".unset"  # the suffix of the names of markers
 
 
 def shown(test: ast.expr, truth: bool) -> frozenset[str]:
@@ -30,7 +30,7 @@ def shown(test: ast.expr, truth: bool) -> frozenset[str]:
 
 
 def _tested(node: ast.expr) -> str | None:
-    """Return the name in `name is None` or `name is not None`; None for other tests."""
+    """Return the name in `name is None` or `name is not None`, or None for other tests."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) \
             and isinstance(node.left, ast.Name) and isinstance(node.comparators[0], ast.Constant) \
             and node.comparators[0].value is None:
@@ -51,7 +51,7 @@ def flag_of(name: str) -> Var:
 
 
 def unset(out: Emitter, name: str, value: object) -> None:
-    """Note that a variable is None from here on: a marker, which becomes a statement if it has a flag."""
+    """Mark that a variable is None from here on; the marker becomes a statement if the variable has a flag."""
     if isinstance(value, Static) and is_none(value):
         out.emit(Let(name + UNSET, Const(True, BOOL), out.line))
 
@@ -62,7 +62,7 @@ def with_unset_flags(block: Block, flagged: set[str], bases: dict[str, str]) -> 
     Arguments:
         block: the statements.
         flagged: the variables that have flags.
-        bases: the names under which variables were asked for.
+        bases: the original names of variables.
     """
     found: Block = []
     for stmt in block:

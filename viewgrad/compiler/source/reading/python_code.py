@@ -1,4 +1,4 @@
-"""Functions of Python written as loops, which are inlined if there is no other rule."""
+"""Python functions written as loops, which are inlined if there is no other implementation."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ def min_or(items: Any, default: Any) -> Any:
 
 
 def greater_by(one: Any, other: Any) -> Any:
-    """Return the pair of an item and its key that has the greater key, or the first of equals."""
+    """Return the item with the greater key, and the key; the first one if the keys are equal."""
     return other if other[1] > one[1] else one
 
 
 def less_by(one: Any, other: Any) -> Any:
-    """Return the pair of an item and its key that has the lesser key, or the first of equals."""
+    """Return the item with the lesser key, and the key; the first one if the keys are equal."""
     return other if other[1] < one[1] else one
 
 
@@ -142,7 +142,7 @@ def reduced(function: Any, items: Any) -> Any:
 
 
 def reduced_from(function: Any, items: Any, start: Any) -> Any:
-    """Implement `functools.reduce` with a starting value."""
+    """Implement `functools.reduce` with an initial value."""
     found = start
     for each in items:
         found = function(found, each)
@@ -150,7 +150,7 @@ def reduced_from(function: Any, items: Any, start: Any) -> Any:
 
 
 def accumulated(function: Any, items: Any) -> Any:
-    """Implement `itertools.accumulate` of one item or more."""
+    """Implement `itertools.accumulate` of at least one item."""
     found = items[0]
     totals = [found]
     for number in range(1, len(items)):
@@ -160,7 +160,7 @@ def accumulated(function: Any, items: Any) -> Any:
 
 
 def accumulated_from(function: Any, items: Any, start: Any) -> Any:
-    """Implement `itertools.accumulate` with a starting value."""
+    """Implement `itertools.accumulate` with an initial value."""
     found = start
     totals = [found]
     for each in items:
@@ -216,7 +216,7 @@ def backwards(items: Any, low: Any, high: Any) -> Any:
 
 
 def pop_at(items: Any, place: Any) -> Any:
-    """Implement `pop(place)`."""
+    """Implement `pop(index)`."""
     where = place + len(items) if place < 0 else place
     found = items[where]
     for number in range(where, len(items) - 1):
@@ -258,7 +258,7 @@ def reverse(items: Any) -> None:
 
 
 def assigned(items: Any, values: Any) -> None:
-    """Implement `items[:] = values` for as many items."""
+    """Implement `items[:] = values` for equally many items."""
     for number in range(len(items)):
         items[number] = values[number]
 
@@ -299,13 +299,13 @@ def itself(item: Any) -> Any:
 
 
 def sorted_up(items: Any, key: Any) -> Any:
-    """Implement `sorted` by merging runs of doubled lengths."""
+    """Implement `sorted` by merging runs of doubling lengths."""
     keys = [key(each) for each in items]
     count = len(keys)
     order = list(range(count))
     spare = list(range(count))
     for each in keys:
-        if not each == each:  # NaN, whose place depends on the algorithm
+        if not each == each:  # NaN, whose position depends on the algorithm
             raise ValueError
     width = 1
     while width < count:
@@ -326,7 +326,7 @@ def sorted_up(items: Any, key: Any) -> Any:
 
 
 def sorted_down(items: Any, key: Any) -> Any:
-    """Implement `sorted` with `reverse=True`, which keeps the order of equals."""
+    """Implement `sorted` with `reverse=True`, which preserves the order of equal items."""
     ascending = sorted_up(backwards(items, None, None), key)
     return backwards(ascending, None, None)
 
@@ -358,7 +358,7 @@ def heapify(items: Any) -> None:
 
 
 def rise(items: Any, top: int, place: int) -> None:
-    """Move an item of a heap towards the top while its parent is greater."""
+    """Move an item of a heap up while its parent is greater."""
     item = items[place]
     while place > top and item < items[(place - 1) // 2]:
         items[place] = items[(place - 1) // 2]
@@ -367,7 +367,7 @@ def rise(items: Any, top: int, place: int) -> None:
 
 
 def sink(items: Any, top: int) -> None:
-    """Move an item of a heap to the bottom along the lesser children, and from there up to its place."""
+    """Move an item of a heap down along the lesser children, and then up to its final position."""
     count, place = len(items), top
     item = items[top]
     while 2 * place + 1 < count:

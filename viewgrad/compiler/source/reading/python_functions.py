@@ -1,4 +1,4 @@
-"""Python's own functions, and those of `math`."""
+"""Python's built-in functions, and those of `math`."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _number_of(out: Emitter, name: str, value: Any) -> Any:
 
 
 def _extremum(out: Emitter, name: str, values: Sequence[Any]) -> Any:
-    """Return Python's `max` or `min`: one of the values."""
+    """Return the result of Python's `max` or `min`, which is one of the values."""
     if all(isinstance(value, Static) and is_plain(value.value) for value in values):
         return Static({"min": min, "max": max}[name](value.value for value in values))
     exprs = [as_expr(value) for value in values]

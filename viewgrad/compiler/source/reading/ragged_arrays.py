@@ -1,4 +1,6 @@
-"""Arrays as items of lists: their elements one behind the other in a flat array, their places and shapes beside it."""
+"""Arrays as items of lists, with their elements stored consecutively in a flat array, and their positions and shapes
+separately.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ ZERO = Const(0, INT)
 
 
 def append_array(out: Emitter, lst: ListValue, store: Var, rows: Rows, expr: Any) -> None:
-    """Store the elements of an array behind those of the last item of a list."""
+    """Store the elements of an array after those of the last item of a list."""
     array = expr if isinstance(expr, Var) else out.temporary(expr)
     last = Op("sub", (lst.count, ONE), INT)
     end = Op("add", (Get(rows.starts, (last,), INT, safe=True), product([
@@ -47,7 +49,7 @@ def store_array(out: Emitter, lst: ListValue, store: Var, low: Any, high: Any, a
 
 
 def array_at(out: Emitter, lst: ListValue, store: Var, rows: Rows, place: Any) -> Var:
-    """Return an array in a list: a copy, or a view."""
+    """Return an array in a list, as a copy or a view."""
     low, lengths = place_of_array(out, rows, place)
     row = get(store, (Slice(low, Op("add", (low, product(lengths)), INT)),))
     if lst.has_views:
@@ -63,12 +65,12 @@ def array_at(out: Emitter, lst: ListValue, store: Var, rows: Rows, place: Any) -
 
 
 def place_of_array(out: Emitter, rows: Rows, place: Any) -> tuple[Var, list[Var]]:
-    """Return where the elements of an array in a list begin, and its shape."""
+    """Return the start of the elements of an array in a list, and the shape of the array."""
     return loaded(out, rows.starts, place, "low"), [loaded(out, size, place, "length") for size in rows.sizes]
 
 
 def stacked(out: Emitter, lst: ListValue, store: Var, rows: Rows) -> Var:
-    """Return the arrays of a list, which must have one shape, as a view with one more dimension."""
+    """Return the arrays of a list, which must have equal shapes, as a view with an additional dimension."""
     lengths = [loaded(out, size, ZERO, "length") for size in rows.sizes]
     k = Var(out.fresh("k"), INT)
     out.kinds[k.name] = INT
@@ -85,5 +87,5 @@ def product(lengths: Sequence[Any]) -> Any:
 
 
 def loaded(out: Emitter, array: Var, number: Any, name: str) -> Var:
-    """Load an element of an array of integers into a variable."""
+    """Load an element of an integer array into a variable."""
     return out.temporary(Get(array, (number,), INT, safe=True), name)

@@ -1,4 +1,4 @@
-"""The scope of a function that is read: its variables, and queries of its syntax tree."""
+"""The scope of a function being read: its variables, and queries of its syntax tree."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..values import CONFLICT, Cell, Maybe, OrNone, Path, RecordValue, Ref, Stat
 
 @attrs.define(eq=False)
 class Scope:
-    """The variables of a function that is read.
+    """The variables of a function being read.
 
     Attributes:
-        function: the function; None for lambdas and nested ones.
-        outer: the scope around it.
+        function: the function; None for lambdas and nested functions.
+        outer: the enclosing scope.
         stores: the number of assignments to each of its variables.
         prefix: the prefix of their names in the program.
         env: their values.
@@ -32,7 +32,7 @@ class Scope:
     stores: dict[str, int]
     prefix: str
     variables: dict[str, Any]  # the globals of the module
-    path: Path | None  # the path to the function that has these globals and cells
+    path: Path | None  # the path to the function with these globals and cells
     cells: dict[str, int]
     file: str
     env: dict[str, Any] = attrs.Factory(dict)
@@ -51,7 +51,7 @@ class Bound:
 
 @attrs.frozen(eq=False)
 class Deferred:
-    """A comprehension among the arguments of a call, of unknown length."""
+    """A comprehension of unknown length among the arguments of a call."""
 
     node: ast.ListComp | ast.GeneratorExp
     scope: Scope
@@ -68,20 +68,20 @@ class Partial:
 
 @attrs.frozen(eq=False)
 class DictGet:
-    """`get` of a dict."""
+    """The method `get` of a dict."""
 
     owner: RecordValue
 
 
 @attrs.frozen(eq=False)
 class ConstantFunction:
-    """A function whose result is known."""
+    """A function with a known result."""
 
     value: Any
 
 
 def unused_name(scope: Scope, hint: str) -> str:
-    """Return a name that no variable of a function has."""
+    """Return a name that is not a variable of a function."""
     number = 1
     while f"{hint}{number}_" in scope.stores or f"{hint}{number}_" in scope.env:
         number += 1
@@ -91,7 +91,7 @@ def unused_name(scope: Scope, hint: str) -> str:
 
 
 def unboxed(value: Var) -> Var:
-    """Return a number that is not written to."""
+    """Return a number that cannot be written to."""
     kind = value.kind
     assert isinstance(kind, Num)
     return Var(value.name, attrs.evolve(kind, boxed=False))
@@ -133,7 +133,7 @@ def at_times(value: Any) -> Any:
 def means_the_same(a: Any, b: Any) -> bool:
     if a is b:
         return True
-    if a is CONFLICT or b is CONFLICT:  # also an object: the result of a join with any other value
+    if a is CONFLICT or b is CONFLICT:  # also an object: the result of joining it with any other value
         return False
     if isinstance(a, Var) and isinstance(b, Var):
         return a == b
@@ -158,7 +158,7 @@ def has_calls(node: ast.AST) -> bool:
 
 
 def is_used_outside(scope: Scope, loop: ast.For, name: str) -> bool:
-    """Return whether a loop variable is read outside of the loops that have it."""
+    """Return whether a loop variable is read outside of its loops."""
     inside = set()
     body = scope.body
     for stmt in body:

@@ -1,4 +1,4 @@
-"""Reads functions that select, order or fold items: `max` with a key, `sorted`, `functools.reduce`."""
+"""Functions that select, sort or fold items: `max` with a key, `sorted`, `functools.reduce`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from .lists import array_of_list, vector_of
 from .operators import arithmetic
 from .scopes import Scope
 
-# For `max` and `min`: with a key, with a key and a default, of two items by a key; with a default.
+# The implementations of `max` and `min`: with a key, with a key and a default, of two items with a key, and with a
+# default.
 CHOSEN: Final = {
     "builtins.max": ((python_code.max_by, python_code.max_by_or, python_code.greater_by), python_code.max_or),
     "builtins.min": ((python_code.min_by, python_code.min_by_or, python_code.less_by), python_code.min_or),
 }  # fmt: skip
-# By the number of starting values.
+# The implementations by number of initial values.
 FOLDS: Final = {
     "functools.reduce": (python_code.reduced, python_code.reduced_from),
     "itertools.accumulate": (python_code.accumulated, python_code.accumulated_from),
@@ -35,7 +36,7 @@ HEAPS: Final = {
 
 
 class SelectionReader(ComprehensionReader):
-    """Reads selections, orders and folds of items."""
+    """Reads functions that select, sort or fold items."""
 
     def called(self, scope: Scope, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
         """Read a call of a function."""
@@ -44,7 +45,7 @@ class SelectionReader(ComprehensionReader):
     def selection(
         self, scope: Scope, name: str, args: list[Any], keywords: dict[str, Any], node: ast.Call
     ) -> Any:
-        """Return the result of a function that selects, orders or folds items; None for other functions."""
+        """Return the result of a function that selects, sorts or folds items, or None for other functions."""
         if name == "builtins.sorted":
             return self.sorted_items(scope, args, keywords, node)
         if name in FOLDS:
@@ -61,12 +62,12 @@ class SelectionReader(ComprehensionReader):
         return None
 
     def items_of(self, scope: Scope, node: ast.Call, is_nest: bool) -> Any:
-        """Read an iterable as the list of its items.
+        """Read an iterable as a list of its items.
 
         Arguments:
             scope: the variables.
-            node: the call that makes the iterable.
-            is_nest: whether it is one that is read as loops in loops.
+            node: the call that creates the iterable.
+            is_nest: whether it is read as nested loops.
         """
         each = ast.Name("each", ast.Load())
         generator = ast.comprehension(ast.Name("each", ast.Store()), node, [], 0)

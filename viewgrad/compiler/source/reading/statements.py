@@ -80,7 +80,7 @@ class StatementReader(CallReader):
             try:
                 self.statement(scope, stmt)
             except Empty:
-                for later in stmts[number + 1 :]:  # a later statement may determine the kind of items, by `Reread`
+                for later in stmts[number + 1 :]:  # a later statement may determine the kind of the items, by `Reread`
                     with contextlib.suppress(NotSupported):
                         self.statement(scope, later)
                 raise
@@ -97,7 +97,7 @@ class StatementReader(CallReader):
         """Read `pass`."""
 
     def on_Expr(self, scope: Scope, stmt: ast.Expr) -> None:
-        """Read a call for its effect, or a docstring."""
+        """Read a call for its side effects, or a docstring."""
         if not isinstance(stmt.value, ast.Constant):
             found = self.value(scope, stmt.value)
             for leaf in leaves_of(found):
@@ -120,7 +120,7 @@ class StatementReader(CallReader):
             self.assign(scope, target, value)
 
     def kept_value(self, scope: Scope, node: ast.expr) -> Any:
-        """Return a value that assignments before its use do not change."""
+        """Return a value that is not changed by assignments before its use."""
         value = self.value(scope, node)
         return self.copied(value)
 
@@ -168,7 +168,7 @@ class StatementReader(CallReader):
             set_item(self.out, items, index, new)
 
     def updated_item(self, scope: Scope, before: Any, name: str | None, stmt: ast.AugAssign) -> Any:
-        """Return the new value of an item by an augmented assignment; None if that extends a list in place."""
+        """Return the new value of an item after an augmented assignment, or None if this extends a list in place."""
         if isinstance(getattr(as_expr(before), "kind", None), Arr):
             raise self.out.refused("writing to an array in a list is not supported", stmt)
         value = self.value(scope, stmt.value)
@@ -180,14 +180,15 @@ class StatementReader(CallReader):
     def update_hashed(
         self, scope: Scope, items: RecordValue, target: ast.Subscript, name: str | None, stmt: ast.AugAssign
     ) -> None:
-        """Read an augmented assignment to an item of a dict whose keys are computed."""
+        """Read an augmented assignment to an item of a dict with computed keys."""
         key = self.copied(self.value(scope, target.slice))
         new = self.updated_item(scope, self.copied(self.item_of_hashed(items, key, target)), name, stmt)
         if new is not None:
             self.set_hashed(items, key, new, target)
 
     def updated_array(self, scope: Scope, items: TupleValue, index: Any, name: str | None, stmt: ast.AugAssign) -> bool:
-        """Read an augmented assignment to an array in a list, which is written to; return whether it is one."""
+        """Read an augmented assignment to an array in a list, which is written to in place; return whether it is one.
+        """
         number = index.value if isinstance(index, Static) else None
         if type(number) is not int or not -len(items.items) <= number < len(items.items):
             return False
@@ -219,7 +220,7 @@ class StatementReader(CallReader):
         self.assign(scope, target, new)
 
     def on_With(self, scope: Scope, stmt: ast.With) -> None:
-        """Read `with np.errstate(...)`, which changes no values."""
+        """Read `with np.errstate(...)`, which does not change values."""
         for each in stmt.items:
             call = each.context_expr
             function = self.value(scope, call.func) if isinstance(call, ast.Call) else None
@@ -231,7 +232,7 @@ class StatementReader(CallReader):
         self.block(scope, stmt.body)
 
     def on_Nonlocal(self, scope: Scope, stmt: ast.Nonlocal) -> None:
-        """Skip a declaration, which the scope has read."""
+        """Skip a declaration, which the scope has already read."""
 
     def on_Import(self, scope: Scope, stmt: ast.Import) -> None:
         """Read an import of a module that is already imported."""
@@ -250,7 +251,7 @@ class StatementReader(CallReader):
             self.bind(scope, alias.asname or alias.name, Static(vars(module)[alias.name]))
 
     def imported(self, name: str, stmt: ast.stmt) -> Any:
-        """Return a library module; importing a user's module may have effects."""
+        """Return a library module; importing a user's module may have side effects."""
         module = sys.modules.get(name)
         if module is None or not is_library_module(module):
             raise self.out.refused(f"an import of {name} is not supported", stmt)
@@ -282,7 +283,7 @@ class StatementReader(CallReader):
             self.out.emit(Check(test, self.out.line))
 
     def on_Raise(self, scope: Scope, stmt: ast.Raise) -> None:
-        """Read `raise`: the function runs eagerly, and raises the error."""
+        """Read `raise`: the function runs eagerly and raises the error."""
         if not self.unsure:
             raise self.out.refused("it always raises", stmt)
         self.out.emit(Check(Const(False, BOOL), self.out.line))
@@ -345,7 +346,7 @@ class StatementReader(CallReader):
         self.update_field(scope, target, name, stmt)
 
     def on_If(self, scope: Scope, stmt: ast.If) -> None:
-        """Read a branch; only one side if the condition is known."""
+        """Read a branch, or only one side if the condition is known."""
         test = self.condition(scope, stmt.test)
         if test is True or test is False:
             self.block(scope, stmt.body if test else stmt.orelse)
@@ -357,7 +358,7 @@ class StatementReader(CallReader):
             then = self.within(lambda: self.block(scope, stmt.body))
         except Empty:
             scope.env = dict(entry)
-            with contextlib.suppress(NotSupported):  # the other side may determine the kind of items, by `Reread`
+            with contextlib.suppress(NotSupported):  # the other side may determine the kind of the items, by `Reread`
                 self.within(lambda: self.block(scope, stmt.orelse))
             raise
         after_then, scope.env = scope.env, dict(entry)
@@ -381,7 +382,7 @@ class StatementReader(CallReader):
 
         def read() -> None:
             test = self.condition(scope, stmt.test)
-            if self.out.buffer:  # statements that the condition needs run in the body
+            if self.out.buffer:  # statements that the condition requires are executed in the body
                 if flag is None:
                     raise self.out.refused("a condition that needs statements is not supported", stmt)
                 pre, self.out.buffer = self.out.buffer, []
@@ -411,7 +412,7 @@ class StatementReader(CallReader):
         self.out.emit(While(state["test"], body, None, flag, line=line))
 
     def generated(self, scope: Scope, stmt: ast.For) -> list[ast.stmt] | None:
-        """Return the statements of a loop over a generator function; None for other loops."""
+        """Return the statements of a loop over a generator function, or None for other loops."""
         if not isinstance(stmt.iter, ast.Call) or not isinstance(stmt.iter.func, ast.Name):
             return None
         function = self.value(scope, stmt.iter.func)
@@ -440,7 +441,7 @@ class StatementReader(CallReader):
         return found
 
     def nested_loops(self, scope: Scope, stmt: ast.For) -> bool:
-        """Read a loop over `itertools.product` or one of its relatives; return whether it is one."""
+        """Read a loop over `itertools.product` or a similar function; return whether it is one."""
         name = self.library_called(scope, stmt.iter) if isinstance(stmt.iter, ast.Call) else None
         if name not in NESTS:
             return False
@@ -489,7 +490,7 @@ class StatementReader(CallReader):
         return True
 
     def kept(self, scope: Scope, value: Any) -> str:
-        """Bind a value to a name that no function uses, and return the name."""
+        """Bind a value to a name that does not occur in any function, and return the name."""
         name = self.out.fresh(" kept")
         scope.env[name] = self.held(value)
         return name
@@ -510,7 +511,7 @@ class StatementReader(CallReader):
         return loaded(self.kept(scope, value))
 
     def check_unwritten(self, given: Any, block: Block, node: Any) -> None:
-        """Refuse a loop whose items are read ahead of it if it may write to them."""
+        """Refuse a loop whose items are read before it if it may write to them."""
         stores = given.stores if isinstance(given, ListValue) else given.heap.stores if isinstance(given, Ref) else ()
         names = {store.name for store in stores}
         expr = as_expr(given)
@@ -520,7 +521,7 @@ class StatementReader(CallReader):
                 raise self.out.refused("a loop that writes to the array it iterates over is not supported", node)
 
     def over_values(self, scope: Scope, stmt: ast.For, items: Sequence[Any]) -> None:
-        """Read a loop over known values, unrolled."""
+        """Read a loop over known values by unrolling it."""
         if len(items) > UNROLLED:
             raise self.out.refused(f"a loop over {len(items)} constant values is not supported", stmt)
         stop = stop_of(stmt)

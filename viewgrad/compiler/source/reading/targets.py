@@ -1,4 +1,4 @@
-"""Assignment targets: names, places in arrays, and tuples of them."""
+"""Assignment targets: names, elements of arrays, and tuples of these."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TargetReader(HashedReader):
                    for node in nodes(as_expr(leaf)))
 
     def assign_starred(self, scope: Scope, target: ast.Tuple | ast.List, value: Any) -> None:
-        """Assign to targets with a starred one, which takes the remaining items."""
+        """Assign to targets with a starred one, which receives the remaining items."""
         value = items_in(value)
         if not isinstance(value, TupleValue) or len(value.items) < len(target.elts) - 1:
             raise self.out.refused("a starred target for values of unknown number is not supported", target)
@@ -136,7 +136,7 @@ class TargetReader(HashedReader):
         return [indexed(self.out, base, [Static(number)]) for number in range(count)]
 
     def place(self, scope: Scope, base: Any, target: ast.Subscript) -> tuple[Any, tuple[Any, ...]]:
-        """Return the array and the index that a subscript writes to.
+        """Return the array and the index to which a subscript writes.
 
         Arguments:
             scope: the variables.
@@ -165,7 +165,7 @@ class TargetReader(HashedReader):
         return found.base, found.index
 
     def store(self, base: Any, index: tuple[Any, ...], value: Any, stmt: Any, op: str = "") -> None:
-        """Write to a place."""
+        """Write to an element or a part of an array."""
         if isinstance(value, TupleValue):
             value = library(self.out, "numpy.array", [value], {})
         elif isinstance(value, (ListValue, Ref)):
@@ -184,7 +184,7 @@ class TargetReader(HashedReader):
         self.out.emit(Set(base, index, self.out.lifted(expr), op, self.out.line))
 
     def update(self, base: Any, index: tuple[Any, ...], name: str | None, value: Any, stmt: Any) -> None:
-        """Write `place op value` to a place."""
+        """Write the result of `element op value` to an element or a part of an array."""
         expr = as_expr(value)
         if expr is not None and name is None:
             self.store(base, index, self.matmul(get(base, index), expr), stmt)
