@@ -9,7 +9,7 @@ from leaves import leaf, leaf_of  # noqa: E402
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
-from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError  # noqa: E402
+from viewgrad.errors import DifferentiabilityError  # noqa: E402
 from viewgrad.scipy import elementwise, optimize  # noqa: E402
 
 
@@ -101,13 +101,6 @@ def test_without_a_history_the_answers_are_scipys():
     place, report = optimize.brentq(cubic, 0.0, 2.0, (leaf_of(1.0),), full_output=True)
     assert report.converged and place.requires_grad
     assert not optimize.root(system, [1.0, 1.0], args=(np.array([0.7, 0.9]),)).x.requires_grad
-
-
-def test_constraints_are_rejected_if_a_history_would_be_lost():
-    a = leaf(0.5, 0.4)
-    bound = {"type": "eq", "fun": lambda x: x[0] - 1.0}
-    with pytest.raises(UnsupportedFunctionError, match="constraints"):
-        optimize.minimize(energy, [0.1, 0.1], args=(a,), constraints=bound)
 
 
 @pytest.mark.parametrize(

@@ -95,23 +95,26 @@ def root_by_elements(function: Function, place: Any) -> Any:
     return _at(place, lambda x: float_copy(function(x)).reshape(x.shape) / grad(summed)(x))
 
 
-def least_place(function: Function, place: Any, free: Any = None) -> Any:
+def least_place(function: Function, place: Any, free: Any = None, values: Any = None) -> Any:
     """Return a minimizer of a function of a tensor, with its history.
 
     Arguments:
         function: a function that returns one number; it may refer to tensors that have a history.
         place: the minimizer.
         free: the mask of elements that may vary; the others are at their bounds. By default, all may vary.
+        values: the point with the history of elements at their bounds; by default, these are constants.
     """
     found = np.asarray(plain_values(place), float)
     places = np.flatnonzero(np.ones(found.shape, bool) if free is None else free)
 
     def moved(elements: Any) -> Any:
-        x = as_tensors(np.array(found).reshape(-1)) * 1.0
+        x = as_tensors(np.array(found).reshape(-1)) * 1.0 if values is None else (values * 1.0).reshape(-1)
         x[places] = elements
         return x.reshape(found.shape)[()]  # a number becomes a scalar
 
     def gradient(elements: Any) -> Any:
         return grad(lambda each: float_copy(function(moved(each))).reshape(()))(elements)
 
-    return moved(root_place(gradient, found.reshape(-1)[places])) if places.size else as_tensors(np.array(found))
+    if not places.size:
+        return as_tensors(np.array(found)) if values is None else values
+    return moved(root_place(gradient, found.reshape(-1)[places]))

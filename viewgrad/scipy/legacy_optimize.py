@@ -18,6 +18,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
+from .constrained import Ends, at_ends, bound_pairs, plain_bounds
 from .implicit_diff import least_place
 from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
@@ -50,12 +51,14 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
     return lambda x: float(np.asarray(plain(x)).reshape(()))
 
 
-def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
+def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends | None = None) -> Any:
     """Return SciPy's result (an array, a tuple that begins with one, or an object) with the history of the solution."""
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-    if not captures_history(function, np.asarray(place, float), given):
+    at_bounds = ends is not None and ends.depend_on_tensors
+    if not at_bounds and not captures_history(function, np.asarray(place, float), given):
         return _as_tensors(found)
-    place = least_place(lambda x: numbers(function(x, *given)).reshape(()), place, free)
+    known = () if ends is None else (ends.free, ends.values)
+    place = least_place(lambda x: numbers(function(x, *given)).reshape(()), place, *known)
     if hasattr(found, "x"):
         found.x, found.fun = place, numbers(function(place, *given)).reshape(())
         return found
@@ -71,22 +74,10 @@ def _as_tensors(found: Any) -> Any:
     return found
 
 
-def free_elements(place: Any, bounds: Any) -> Any:
-    """Return the mask of the elements of a point that are not at their bounds, or None if there are no bounds."""
-    if bounds is None:
-        return None
-    if isinstance(bounds, theirs.Bounds):
-        low, high = bounds.lb, bounds.ub
-    else:
-        low, high = np.array([(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds], float).T
-    x = np.atleast_1d(plain_values(place))
-    least = 1e-9 * np.maximum(1, np.abs(x))
-    return (x - low > least) & (high - x > least)
-
-
 # The searches whose function returns both its value and gradient, unless the gradient is passed separately.
 WITH_SLOPES: Final = frozenset({"fmin_l_bfgs_b", "fmin_tnc"})
 SLOPES: Final = ("fprime", "fhess", "jac")
+CONSTRAINTS: Final = ("constraints", "eqcons", "ieqcons", "f_eqcons", "f_ieqcons")
 
 
 def _search(name: str) -> None:
@@ -110,18 +101,21 @@ def _search(name: str) -> None:
         for key in SLOPES:
             if callable(values.get(key)):
                 values[key] = _of_arrays(values[key], given)
-        for key in ("x0", "x1", "x2", "bounds", "ranges", "brack"):
-            if key in values and not isinstance(values[key], theirs.Bounds):
+        bounds = values.get("bounds")
+        if bounds is not None:
+            values["bounds"] = plain_bounds(bounds)
+        for key in ("x0", "x1", "x2", "ranges", "brack"):
+            if key in values:
                 values[key] = _plain(values[key])
         found = scipys(*bound.args, **bound.kwargs)
         place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-        constrained = any(values.get(key) for key in ("constraints", "eqcons", "ieqcons"))
+        constrained = any(values.get(key) for key in CONSTRAINTS)
         if constrained and captures_history(value, np.asarray(place, float), given):
             raise lost(
                 f"scipy.optimize.{name}",
                 "with constraints no gradient flows to captured tensors; pass detach() of them",
             )
-        return _with_place(value, found, given, free_elements(place, values.get("bounds")))
+        return _with_place(value, found, given, at_ends(place, bound_pairs(bounds)))
 
     search.__name__ = search.__qualname__ = name
     search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."

@@ -26,10 +26,12 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
 from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
+from .constrained import at_ends, bound_pairs, constrained_place, constraint_of, plain_bounds
 from .implicit_diff import least_place, root_by_elements, root_place
-from .legacy_optimize import OLDER, free_elements
+from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import scaled_slopes, squares
+from .sparse.arrays import SparseArray
 from .wrap import args_tuple, captures_history, copied, numbers, registrar
 
 if TYPE_CHECKING:
@@ -95,7 +97,10 @@ def _matrix(jac: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any
     """Convert a Jacobian to a function of arrays, whose result may be sparse or a linear operator."""
 
     def of_array(x: Any) -> Any:
-        found = _value(jac(copied(x), *args))
+        found = jac(copied(x), *args)
+        if isinstance(found, SparseArray):
+            return found.pattern.matrix(np.array(_value(found.data)))
+        found = _value(found)
         return found if issparse(found) or isinstance(found, LinearOperator) else np.asarray(found)
 
     return of_array
@@ -145,12 +150,6 @@ def minimize(
     """
     start, given = _place(x0), args_tuple(args)
     value: Callable[..., Any] = (lambda x, *rest: fun(x, *rest)[0]) if jac is True else fun
-    depends = captures_history(value, start, given)
-    if depends and constraints:
-        raise lost(
-            "scipy.optimize.minimize",
-            "with constraints no gradient flows to captured tensors; pass detach() of them",
-        )
     function: Any
     if jac is True:
 
@@ -171,16 +170,20 @@ def minimize(
         hess, hessp = (found, None) if name in WITH_HESSIAN else (None, found)
     elif hessp is not None:
         hessp = _product(hessp, given)
-    each = [constraints] if isinstance(constraints, (dict, *CONSTRAINTS)) else constraints
-    constraints = [_constraint(item) for item in each]
-    limits = plain_values(as_argument(bounds))
+    items = [constraints] if isinstance(constraints, (dict, *CONSTRAINTS)) else list(constraints)
+    plain = [_constraint(item) for item in items]
     found = _without_history(
         scipy.optimize.minimize(
-            function, start, (), method, jac, hess, hessp, limits, constraints, tol, callback, options
+            function, start, (), method, jac, hess, hessp, plain_bounds(bounds), plain, tol, callback, options
         )
     )
-    if depends:
-        found.x = least_place(lambda x: value(x, *given), found.x, free_elements(found.x, limits))
+    limits, conditions = bound_pairs(bounds), [constraint_of(item) for item in adopted_arguments(tuple(items))]
+    ends = at_ends(found.x, limits)
+    captured = any(
+        carries_history((each.low, each.high)) or captures_history(each.function, found.x, ()) for each in conditions
+    )
+    if captured or captures_history(value, start, given) or (ends is not None and ends.depend_on_tensors):
+        found.x = constrained_place(lambda x: value(x, *given), found.x, ends, conditions)
         found.fun = numbers(value(found.x, *given)).reshape(())
     return found
 
@@ -229,14 +232,16 @@ def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
     """Minimize a function of one variable."""
-    given, limits = args_tuple(args), plain_values(as_argument(bounds))
+    given, limits = args_tuple(args), None if bounds is None else tuple(map(_value, bounds))
     function, places = _number(fun, given), plain_values(bracket)
     found = scipy.optimize.minimize_scalar(function, places, limits, method=method, **options)
-    if captures_history(fun, found.x, given):
-        inside = (
-            None if limits is None else min(found.x - limits[0], limits[1] - found.x) > 1e-5 * (limits[1] - limits[0])
-        )
-        found.x = least_place(lambda x: fun(x, *given), found.x, inside)
+    ends = None
+    if limits is not None:
+        near = 1e-5 * (limits[1] - limits[0]) / max(1.0, abs(found.x))
+        ends = at_ends(found.x, (bounds[0], bounds[1]), near)
+    if captures_history(fun, found.x, given) or (ends is not None and ends.depend_on_tensors):
+        known = () if ends is None else (ends.free, ends.values)
+        found.x = least_place(lambda x: fun(x, *given), found.x, *known)
         found.fun = numbers(fun(found.x, *given)).reshape(())
     return found
 
@@ -362,12 +367,13 @@ def least_squares(
     found = _without_history(
         scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **_settings(options))
     )
-    if depends:
+    ends = at_ends(found.x, _ends(bounds))
+    if depends or (ends is not None and ends.depend_on_tensors):
 
         def cost(x: Any) -> Any:
             return 0.5 * squares(numbers(with_names(x, *given)), options).sum()
 
-        found.x = least_place(cost, found.x, free_elements(found.x, _as_bounds(limits)))
+        found.x = least_place(cost, found.x, *(() if ends is None else (ends.free, ends.values)))
         found.fun, found.cost = numbers(with_names(found.x, *given)), cost(found.x)
     return found
 
@@ -411,7 +417,9 @@ def curve_fit(
     )
     x = numbers(xdata) if isinstance(xdata, list | tuple) else as_argument(xdata)
     y = numbers(ydata)
-    if not carries_history((x, y, sigma, options.get("f_scale"))) and not carries_history(f(x, *fitted[0])):
+    ends = at_ends(fitted[0], _ends(options.get("bounds")))
+    is_free = ends is None or not ends.depend_on_tensors
+    if is_free and not carries_history((x, y, sigma, options.get("f_scale"), f(x, *fitted[0]))):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
         raise lost("scipy.optimize.curve_fit", "omit full_output, and pass sigma as a vector of standard deviations")
@@ -423,7 +431,7 @@ def curve_fit(
     def cost(p: Any) -> Any:
         return squares(residual(p), options).sum()
 
-    place = least_place(cost, fitted[0], free_elements(fitted[0], _as_bounds(_limits(options.get("bounds")))))
+    place = least_place(cost, fitted[0], *(() if ends is None else (ends.free, ends.values)))
     slopes = scaled_slopes(jacrev(residual)(place), residual(place), options)
     covariances = np.linalg.inv(slopes.mT @ slopes)
     if not absolute_sigma:
@@ -438,8 +446,11 @@ def _limits(bounds: Any) -> Any:
     return tuple([plain_values(as_argument(each)) for each in bounds])
 
 
-def _as_bounds(limits: Any) -> Any:
-    return scipy.optimize.Bounds(*limits) if isinstance(limits, tuple) else limits
+def _ends(bounds: Any) -> Any:
+    """Return the lower and upper bounds with their histories."""
+    if isinstance(bounds, scipy.optimize.Bounds):
+        return bounds.lb, bounds.ub
+    return None if bounds is None else tuple(bounds)
 
 
 # -- functions of one variable -----------------------------------------------------------------------------------------
