@@ -873,7 +873,7 @@ def test_a_gradient_of_the_wrong_shape_is_an_error():
     with pytest.raises(GradientMismatchError) as caught:
         op(x).backward()
     assert caught.value.message == (
-        "the formula of operator 'total' for 'self' gave a gradient of shape () for an input of shape (2, 3)"
+        "the formula of operator 'total' for 'self' returned a gradient of shape () for an input of shape (2, 3)"
     )
     with pytest.raises(GradientMismatchError):
         op(x).backward(create_graph=True)

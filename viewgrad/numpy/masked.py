@@ -147,7 +147,7 @@ class MaskedTensor(MaskedElements):
         found, known = np.dot(self.filled(0), other.filled(0)), np.dot(~self.mask, ~other.mask)
         if strict:
             if self.ndim != 2 or other.ndim != 2:
-                raise lost("numpy.ma.dot", "strict=True is supported for two matrices")
+                raise lost("numpy.ma.dot", "strict=True is supported for two matrices only")
             hidden = self.mask.any(1)[:, None] | other.mask.any(0)
             return delivered(MaskedTensor(found, hidden | ~known, self.fill_value), out)
         if np.ndim(known):

@@ -272,7 +272,7 @@ def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str)
         leading = len(shape) - len(like[0])
         if leading < 0 or any(n not in (1, m) for n, m in zip(like[0], shape[leading:], strict=True)):
             raise GradientMismatchError(
-                f"the formula of operator {operator!r} for {argument!r} gave a gradient of shape {shape} for an input "
-                f"of shape {like[0]}"
+                f"the formula of operator {operator!r} for {argument!r} returned a gradient of shape {shape} for an "
+                f"input of shape {like[0]}"
             )
     return match_spec(grad, like)

@@ -170,9 +170,9 @@ class ObjectReader:
         kind = kind_of(array)
         if kind is not None:
             if kind.dtype not in DTYPES:
-                raise self.out.refused(f"{name} has dtype {np.dtype(kind.dtype)}")
+                raise self.out.refused(f"{name} has the unsupported dtype {np.dtype(kind.dtype)}")
             if isinstance(array, np.ndarray) and (type(array) is not np.ndarray):
-                raise self.out.refused(f"{name} is a {type(array).__name__}")
+                raise self.out.refused(f"{name} is of the unsupported type {type(array).__name__}")
             if isinstance(array, np.ndarray) and not array.ndim:
                 kind = Num(kind.dtype, boxed=True)
             return self.input(name, kind, path)
@@ -181,7 +181,7 @@ class ObjectReader:
     def structured(self, array: Any, path: Path, name: str) -> RecordValue:
         """Return a structured array, such as from `np.genfromtxt`, as a record whose fields are arrays."""
         if path.is_argument:
-            raise self.out.refused(f"{name} has dtype {array.dtype}")
+            raise self.out.refused(f"{name} has the unsupported dtype {array.dtype}")
         self.guard(array, path)
         self.guard(array.dtype, path.to("attr", "dtype"))
         fields = {key: self.object(array[key], path.to("key", key), f"{name}_{key}") for key in array.dtype.names}
@@ -191,7 +191,7 @@ class ObjectReader:
         """Return the value of a container, or of an object that is read in part."""
         if isinstance(value, (tuple, list)):
             if type(value) not in (tuple, list) and not hasattr(value, "_fields"):
-                raise self.out.refused(f"{name} is a {type(value).__name__}")
+                raise self.out.refused(f"{name} is of the unsupported type {type(value).__name__}")
             if not path.is_argument:
                 self.guard_length(value, path)
             if len(value) > MANY:
@@ -200,7 +200,7 @@ class ObjectReader:
             return TupleValue(tuple(items), type(value))
         if type(value) is dict:
             if not all(isinstance(key, (str, int)) for key in value) or len(value) > MANY:
-                raise self.out.refused(f"{name} has keys that are not strings, or many of them")
+                raise self.out.refused(f"{name} has keys that are not strings or integers, or too many items")
             if not path.is_argument:
                 self.guard_length(value, path)
             return RecordValue({

@@ -130,7 +130,7 @@ class Reader(StatementReader):
             return TupleValue(tuple([self._materialized(item) for item in value.items]), value.cls)
         if isinstance(value, RecordValue):
             if value.cls is not dict and record_fields(value.cls) is None:
-                raise self.out.refused(f"its result is a {value.cls.__name__}")
+                raise self.out.refused(f"its result is of the unsupported type {value.cls.__name__}")
             return RecordValue({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
         if isinstance(value, (ListValue, Ref)):
             return ListResult(arrays_of_list(self.out, value), kind_of_items(value))
@@ -142,7 +142,7 @@ class Reader(StatementReader):
             raise self.out.refused("its result is a function or may be unassigned")
         if isinstance(value, Static):
             if not isinstance(value.value, PLAIN):
-                raise self.out.refused(f"its result is a {type(value.value).__name__}")
+                raise self.out.refused(f"its result is of the unsupported type {type(value.value).__name__}")
             return value
         return value if isinstance(value, Var) else self.out.temporary(value, "value")
 
