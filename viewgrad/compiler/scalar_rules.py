@@ -82,7 +82,9 @@ RULES: Final[dict[str, Rule]] = dict(_rules_of_rows()) | {
 OPERATOR_RULES: Final = {name: rule for name, rule in RULES.items() if rule.declared == name}
 OPERATOR_RULES["neg_"] = RULES["neg_"] = RULES["neg"]
 # Functions called by formulas that exist in the generated source too.
-KNOWN: Final = frozenset({"abs", *filter(is_formula_function, (*MATH, *[each.__name__ for each in FUNCTIONS]))})
+KNOWN: Final = frozenset({
+    "abs", "tie_hit", *filter(is_formula_function, (*MATH, *[each.__name__ for each in FUNCTIONS])),
+})  # fmt: skip
 
 
 @functools.cache
