@@ -1402,3 +1402,31 @@ def test_one_tensor_returned_twice_is_one_tensor():
     a[0] = 5.0
     assert b is a
     np.testing.assert_array_equal(grad((b * b).sum(), x)[0], [0.0, 16.0])
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, vg.func.functionalize], ids=["eager", "functionalized"])
+def test_a_write_without_history_ends_that_of_views_taken_before_a_detach(transform):
+    def halve(v):
+        class Halve(Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(0.5)
+                ctx.mark_dirty(x)
+                return x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return 0.5 * grad
+
+        return Halve.apply(v)
+
+    def program(x, write):
+        base = x.clone()
+        whole, end = base[...], base[1:]
+        base.detach_()
+        write(base[:2])
+        return (whole * np.array([1.0, 2.0, 3.0])).sum() + (end * np.array([5.0, 7.0])).sum()
+
+    for write in (lambda v: v.mul_(0.5), halve, lambda v: halve(v[...])):
+        gradient = vg.func.grad(transform(lambda x, write=write: program(x, write)), adopt=False)
+        np.testing.assert_array_equal(gradient(vg.Tensor([1.0, 2.0, 3.0])).numpy(), [0.0, 0.0, 10.0])

@@ -7,7 +7,7 @@ from symbolic_checks import check
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import TraceError
+from viewgrad.errors import GraphError, TraceError
 from viewgrad.symbolic import function_of, trace
 
 PROGRAMS = {}
@@ -341,3 +341,19 @@ def test_writes_after_many_detaches_cost_no_more():
         return total
 
     assert sum(1 for _ in trace(function, vg.ones(3, requires_grad=True)).nodes()) < 40 * 5
+
+
+def test_a_write_to_an_argument_that_was_detached_while_views_existed_is_refused():
+    def halve(v):
+        v.mul_(0.5)
+        return v.sum()
+
+    call = function_of(halve, vg.Tensor([1.0, 2.0]))
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    base = x.clone()
+    view = base[1:]
+    base.detach_()
+    with pytest.raises(GraphError, match="detached in place"):
+        call(base[:2])
+    assert view.detach().numpy().tolist() == [2.0, 3.0]
+    assert call(base[:2].clone()).item() == 1.5

@@ -292,3 +292,42 @@ def test_one_part_of_a_complex_view_is_written_after_its_base_was_detached(part,
             (slope,) = vg.autograd.grad((slope * weights).sum().real, x)
         found.append(slope.numpy())
     np.testing.assert_allclose(*found)
+
+
+# By name: ways to write constants to a vector.
+WRITES = {
+    "mul_": lambda v: v.mul_(0.5),
+    "compiled": vg.compile(lambda v: v.mul_(0.5), specialize=False),
+    "traced": vg.compile(lambda v: v.mul_(0.5), specialize=True),
+    "out": lambda v: np.multiply(v, 0.5, out=v),
+    "out and where": lambda v: np.multiply(v, 0.5, out=v, where=[True, True]),
+    "copyto": lambda v: np.copyto(v, v * 0.5),
+    "fill": lambda v: v.fill(3.0),
+    "put": lambda v: np.put(v, [0, 1], [3.0, 4.0]),
+    "putmask": lambda v: np.putmask(v, [True, True], [3.0, 4.0]),
+    "at": lambda v: np.multiply.at(v, [0, 1], 0.5),
+    "sort": lambda v: v.sort(),
+    "slice": lambda v: v.__setitem__(slice(None), [1.0, 2.0]),
+    "indices": lambda v: v.__setitem__([0, 1], [3.0, 4.0]),
+    "mask": lambda v: v.__setitem__(np.array([True, True]), 2.0),
+    "flat": lambda v: v.flat.__setitem__(slice(None), [1.0, 2.0]),
+    "reversed": lambda v: v.__setitem__(slice(None), v[::-1]),
+    "cumsum": lambda v: np.cumsum(v, out=v),
+    "einsum": lambda v: np.einsum("i->i", v + 0, out=v),
+    "parts": lambda v: [part.mul_(0.5) for part in np.split(v, 2)],
+    "real": lambda v: v.real.mul_(0.5),
+    "copy_": lambda v: v.copy_(vg.Tensor([7.0, 8.0])),
+    "copy_ of a history": lambda v: v.copy_(vg.Tensor([7.0, 8.0], requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_views_taken_before_a_detach_have_no_gradient_where_constants_were_written(name):
+    for _ in range(3):  # compiled functions are traced first
+        x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        base = x.clone()
+        whole, end = base[...], base[1:]
+        base.detach_()
+        WRITES[name](base[:2])
+        loss = (whole * np.array([1.0, 2.0, 3.0])).sum() + (end * np.array([5.0, 7.0])).sum()
+        assert vg.autograd.grad(loss, [x])[0].numpy().tolist() == [0.0, 0.0, 10.0]

@@ -24,6 +24,7 @@ from ..trace.signature import InputSpec, ResultSpec, Signature, laid_out
 from ..trace.trace import trace
 from ..trace.tracing.memory import owner_of
 from ..trace.types import TensorType
+from ..views.detached_views import has_ended
 from .differentiate import differentiate
 from .gradient import Gradient
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
@@ -209,6 +210,11 @@ class TracedFunction:
                 f"the write at {self.signature.aliased} is to memory that a detached tensor shares with one to which "
                 "gradients flow, and the graph does not determine the tangent of that memory; clone() the result of "
                 "detach()"
+            )
+        if any(has_ended(inputs[each.input]) for each in self.signature.mutations if not each.recorded):
+            raise GraphError(
+                "the function writes to an argument that shares memory with a tensor that was detached in place, and "
+                "the graph does not determine which elements keep their history; pass a clone() of the argument"
             )
         try:
             outputs = self.function(inputs)

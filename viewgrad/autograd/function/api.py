@@ -30,7 +30,7 @@ from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, is_scalar
 from ...views.construct import index_view
 from ...views.copy_slices import CopyBackwards
-from ...views.detached_views import catch_up, step_written
+from ...views.detached_views import begin_constant, catch_up, constant_written, has_ended, step_written
 from ...views.meta import mark_created_in_function, set_history
 from ...views.rebase_history import rebase_history, refuse_written
 from ...views.view_ops import SliceBackward
@@ -219,6 +219,10 @@ class Function:
             ctx._node = weakref.ref(node)
         results = _wrapped(ctx, node, inputs, outputs)
         MODE.set(mode)
+        if node is None:
+            for tensor in ctx._dirty:
+                if has_ended(tensor) and begin_constant(tensor, None):
+                    constant_written(tensor)
         for level, tangents_there in tangents:
             push_forward(ctx, level, tangents_there, args, results)
         if node is not None:

@@ -13,6 +13,7 @@ from ...tensor.modes import no_grad
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec, Signature
+from ...views.detached_views import has_ended
 from ..guards.call_signature import layout_key, numbered_tensor
 from ..guards.closure_guard import ClosureGuard
 from ..runtime import ERRORED
@@ -59,6 +60,8 @@ class GuardedTrace:
             ):
                 return f"the captured tensor {spec.path} has a different shape, dtype or layout"
             tensors.append(tensor)
+        if any(has_ended(tensors[mutation.input]) for mutation in self.signature.mutations):
+            return "it writes to memory of a tensor that was detached in place, which other views share"
         return tensors
 
     def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> Any:

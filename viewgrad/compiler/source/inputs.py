@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor, root_of
+from ...views.detached_views import has_ended
 from ...views.geometry import overlaps_itself
 from ...views.meta import CreationMeta
 from ..guards.call_signature import share_memory
@@ -96,6 +97,8 @@ def is_writable(value: Any, is_recording: bool) -> bool:
     if type(value) is not Tensor:
         return bool(value.flags.writeable)
     view, array = value._view, value._array
+    if has_ended(value):  # the elements that are written determine the histories of other views
+        return False
     if overlaps_itself(array) or (view is not None and view.creation is not CreationMeta.DEFAULT):
         return False
     return not (is_recording and value.requires_grad and root_of(value).is_leaf)
