@@ -31,6 +31,7 @@ import scipy.sparse.csgraph
 import scipy.special
 import scipy.stats
 import scipy.stats.mstats
+from fresh_interpreter import in_fresh_interpreter
 from interruptions import interruptions
 from numpy import exp as exponential
 from numpy import zeros
@@ -1354,3 +1355,38 @@ def test_keywords_of_partial_methods_may_be_changed():
     assert adopted(x).item() == 3.0
     vars(Scaling)["doubled"].keywords["factor"] = 4.0
     assert adopted(x).item() == 6.0
+
+
+def test_functions_adopted_again_have_the_present_defaults():
+    def f(x, k=1.0, *, m=1.0):
+        return np.zeros(1)[0] + x * k * m
+
+    first = vg.adopt(f)
+    assert first(2.0) == 2.0
+    f.__defaults__ = (3.0,)
+    f.__kwdefaults__["m"] = 2.0
+    assert vg.adopt(f)(2.0) == first(2.0) == 12.0
+    f.__kwdefaults__["m"] = 1.0
+    assert first(2.0) == vg.value_and_grad(f)(2.0)[0] == 6.0
+
+
+CHEAP = """
+import sys
+from fresh_interpreter import in_fresh_interpreter
+
+import viewgrad as vg
+names = {"__name__": "cheap", "__file__": "/nowhere/cheap.py"}
+exec("import numpy as np\\ndef g(x): return x * 2.0\\ndef f(x): return g(x)", names)
+adopted = vg.adopt(names["f"])
+for _ in range(2):
+    adopted(1.0)
+calls = []
+sys.setprofile(lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None)
+adopted(1.0)
+sys.setprofile(None)
+assert len(calls) <= 18  # two of them are those of f and g
+"""
+
+
+def test_cheap_calls_compare_in_few_steps_what_may_have_changed():
+    assert in_fresh_interpreter({"cheap": CHEAP}) == {"cheap": "passed"}

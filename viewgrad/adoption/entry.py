@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Final
 
 from .counterparts import MISSING, counterpart
-from .global_names import AdoptedGlobals
+from .global_names import AdoptedGlobals, is_as_it_was, parts_of
 from .registry import PLAIN, AdoptionRegistry, is_adopted, original_of, registry_of
 
 
@@ -31,10 +31,13 @@ class AdoptedFunction:
         functools.update_wrapper(self, original, updated=())
         self.__wrapped__: Final = original
         self._registry: Final = registry
+        function = getattr(original, "__func__", original)
+        self._users_function: Final = function if type(function) is types.FunctionType else None
         self._bind()
 
     def _bind(self) -> None:
         self._generation = self._registry.generation
+        self._parts: tuple[Any, ...] = ()  # compared at the next call
         with self._registry.links() as states:
             self.function = self._registry.adopted(self.__wrapped__)
         self._states = states
@@ -61,7 +64,7 @@ class AdoptedFunction:
             if not depth:
                 self._registry.hand_over(self._reachable)
             raise
-        if isinstance(result, Generator):
+        if type(result) not in PLAIN and isinstance(result, Generator):
             return _flushing(result, functools.partial(self.flush, further))
         return result if _CALLS.depth else self._registry.hand_over(self._reachable, result)
 
@@ -87,7 +90,10 @@ class AdoptedFunction:
         for state in self._reachable:
             state.refresh()
         self._registry.refresh()
-        self._registry.renew(getattr(self.__wrapped__, "__func__", self.__wrapped__))
+        function = self._users_function
+        if function is not None and not is_as_it_was(function, self._parts):
+            self._registry.renew(function)
+            self._parts = parts_of(function)
         if self._generation != self._registry.generation or self._is_outdated():
             self._bind()
 
@@ -104,7 +110,8 @@ class AdoptedFunction:
             further: globals in addition to those that the function itself uses.
         """
         for state in self._reachable:
-            state.flush()
+            if state.may_be_assigned:
+                state.flush()
         for state in further:
             state.flush()
         self._registry.flush()

@@ -12,6 +12,7 @@ changes of the module; when it ends, `flush` copies assignments of adopted code 
 from __future__ import annotations
 
 import builtins
+import itertools
 import operator
 import types
 from collections.abc import Callable, Iterable
@@ -28,7 +29,9 @@ OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # additional globals of a
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
-_NAMED: Final = operator.attrgetter("__code__", "__defaults__", "__name__", "__doc__", "__kwdefaults__")
+_ANNOTATIONS: Final = "__annotate__" if hasattr(types.FunctionType, "__annotate__") else "__annotations__"
+_NAMED: Final = operator.attrgetter("__code__", "__defaults__", "__name__", "__doc__", _ANNOTATIONS, "__kwdefaults__")
+_BUILTIN: Final = vars(builtins).get
 
 
 def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
@@ -39,8 +42,10 @@ def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
 
 
 def is_as_it_was(function: types.FunctionType, parts: tuple[Any, ...]) -> bool:
-    """Return whether no such attribute was reassigned."""
-    now = parts_of(function)
+    """Return whether none of these attributes was reassigned."""
+    now: tuple[Any, ...] = _NAMED(function)
+    if now[-1] is not None:
+        now = (*now, *now[-1].values())
     return len(now) == len(parts) and all(map(operator.is_, now, parts))
 
 
@@ -53,7 +58,9 @@ class _Compared(NamedTuple):
     functions: tuple[str, ...]
     found: tuple[Any, ...]
     own: tuple[types.FunctionType, ...]
-    parts: tuple[Any, ...]
+    parts: tuple[Any, ...]  # the attributes of all of these, in one tuple
+    optional: tuple[types.FunctionType, ...]  # those with keyword-only defaults, a dict that may change in place
+    options: tuple[Any, ...]
 
 
 class AdoptedGlobals:
@@ -89,9 +96,10 @@ class AdoptedGlobals:
         self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are used
         self._assigned: set[str] = set()
         self._follows_all = False
+        self.may_be_assigned = False  # whether adopted code assigns globals, so that `flush` has something to do
         self._lock: Final = lock
         self._renew: Final = renew
-        self._compared = _Compared((), (), frozenset(), (), (), (), ())
+        self._compared = _Compared((), (), frozenset(), (), (), (), (), (), ())
         self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that contain nothing to adopt
 
     def prepare(self) -> None:
@@ -110,6 +118,7 @@ class AdoptedGlobals:
                 self._follows_all = True
             if self._follows_all:
                 self.require(self.original)
+            self.may_be_assigned = self._follows_all or bool(self._assigned)
 
     def require(self, names: Iterable[str]) -> None:
         """Bind names that are not bound yet."""
@@ -139,13 +148,16 @@ class AdoptedGlobals:
 
     def refresh(self) -> None:
         """Apply changes of the module since the last call."""
-        keys, values, absent, functions, found, own, parts = self._compared
-        if not all(map(is_as_it_was, own, parts)):
+        keys, values, absent, functions, found, own, parts, optional, options = self._compared
+        if not (
+            all(map(operator.is_, itertools.chain.from_iterable(map(_NAMED, own)), parts))
+            and all(map(is_as_it_was, optional, options))
+        ):
             with self._lock:
                 for function in own:
                     self._renew(function)
                 self._note_compared()
-        if not all(map(operator.is_, map(vars(builtins).get, functions), found)):
+        if not all(map(operator.is_, map(_BUILTIN, functions), found)):
             self._refresh_builtins()
         get = self.original.get
         if (
@@ -168,8 +180,6 @@ class AdoptedGlobals:
 
     def flush(self) -> None:
         """Copy assignments of adopted code to globals into the module."""
-        if not self._assigned and not self._follows_all:
-            return
         with self._lock:
             for name in list(self.names.keys() | self._bound.keys()) if self._follows_all else self._assigned:
                 value = self.names.get(name, MISSING)
@@ -230,10 +240,12 @@ class AdoptedGlobals:
     def _note_compared(self) -> None:
         functions = self._builtins_seen
         own = tuple(value for value in self._seen.values() if type(value) is types.FunctionType)
+        optional = tuple(function for function in own if function.__kwdefaults__)
         self.containers = tuple(value for value in self._bound.values() if type(value) is list or type(value) is dict)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
-            tuple(functions), tuple(functions.values()), own, tuple(map(parts_of, own)),
+            tuple(functions), tuple(functions.values()), own, tuple(itertools.chain.from_iterable(map(_NAMED, own))),
+            optional, tuple(map(parts_of, optional)),
         )  # fmt: skip
 
     def _builtins(self) -> dict[str, Any]:
