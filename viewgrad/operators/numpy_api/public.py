@@ -59,7 +59,7 @@ AGREEING: Final[dict[str, tuple[str, ...]]] = {
 # Functions that create tensors, and the conditions under which the library's own functions agree with NumPy's.
 PLAINLY: Final = {
     "arange": "type(start) in NUMBERS and type(stop) in NUMBERS and type(step) in NUMBERS",
-    "array": "type(object) is list and (dtype is None or dtype in REALS)",
+    "array": "type(object) is list and (dtype is None or (type(dtype) is type and dtype in REALS))",
     "asarray": "type(a) is Tensor and a._array.ndim",
     "eye": "type(N) is int",
     "full": "type(fill_value) in NUMBERS",
