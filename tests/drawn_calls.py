@@ -272,6 +272,8 @@ def compare_values(call, found, expected, tolerance) -> None:
         value = ours.detach().numpy()
         if "ddof" in call.options and "dtype" in call.options:  # equal values: squared rounding error over 0
             value, theirs = (np.where(np.isfinite(each), each, np.nan) for each in (value, theirs))
+        if "np.expm1(" in call.text and value.dtype.kind == "c":  # infinities follow the array API standard, not NumPy
+            value, theirs = (np.where(np.isfinite(each.real), each, each.real) for each in (value, theirs))
         if not np.allclose(value, theirs, rtol=tolerance, atol=tolerance, equal_nan=True):
             raise Wrong(f"{value}, not {theirs}\n{call}")
 
