@@ -20,8 +20,6 @@ from ..tensor.equality import is_same_array
 from ..tensor.saved_windows import share_memory
 from ..tensor.tensor import Tensor
 
-Array = np.ndarray[Any, Any]
-
 # The copies of inputs with shared memory made by the enclosing transforms.
 _SHARING: Final[ContextVar[tuple[Any, ...]]] = ContextVar("viewgrad_sharing", default=())
 

@@ -30,8 +30,6 @@ from .gradient import Gradient
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .source import Program, program_of
 
-Array = np.ndarray[Any, Any]
-
 
 class GraphFunction:
     """A graph as a function from a list of tensors to a list of tensors.

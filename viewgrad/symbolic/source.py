@@ -31,7 +31,6 @@ from ..views.unbroadcast import sum_to
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .passes.tuples import has_tuples, lower_all_tuples
 
-Array = np.ndarray[Any, Any]
 PART: Final = 5000  # the number of nodes in one function, since compilation takes more than linear time
 SHOWN: Final = 200_000  # lines; the source of larger programs is not kept
 LARGE: Final = 1 << 12  # elements; variables of larger arrays are deleted after their last use

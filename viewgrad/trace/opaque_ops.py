@@ -22,8 +22,6 @@ from ..tensor.tensor import Tensor, from_array
 from ..views.unbroadcast import match_spec
 from .attributes import unfrozen
 
-Array = np.ndarray[Any, Any]
-
 
 class Step:
     """An opaque step."""

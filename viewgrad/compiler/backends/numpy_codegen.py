@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-import numpy as np
 
 from ..access_analysis import AccessAnalysis
 from ..arena import Arena
@@ -37,7 +36,6 @@ from ..loop_ir import (
 from .array_runtime import PREFIX
 from .codegen import EXTREMA, SCRATCH, CodeWriter, LoopNest, flat, is_one_row, parenthesised, plus, product_of
 
-Array = np.ndarray[Any, Any]
 # How an expression is computed in the memory of one of its operands, and which operands can be overwritten.
 IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
     "{0} + {1}": ("+=", (0, 1)), "{0} * {1}": ("*=", (0, 1)), "{0} - {1}": ("-=", (0,)), "{0} / {1}": ("/=", (0,)),
@@ -50,7 +48,6 @@ INTO: Final[dict[str, str]] = {
     "-{0}": "np_negative", "exp({0})": "np_exp", "log({0})": "np_log", "tanh({0})": "np_tanh", "sqrt({0})": "np_sqrt",
 }
 WORTH_A_BUFFER: Final = 512  # elements; allocating less memory than this costs nothing
-
 
 
 class NumpyWriter(CodeWriter):

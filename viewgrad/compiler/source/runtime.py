@@ -21,8 +21,6 @@ from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor, from_array
 from .segments import Segments, Tape, copied, put_back
 
-Array = np.ndarray[Any, Any]
-
 
 class Bailout(Exception):
     """Raised if a program encounters an unsupported case; the function then runs eagerly."""

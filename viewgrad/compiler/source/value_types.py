@@ -70,11 +70,6 @@ BY_PYTHON: Final[dict[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-def dtype_of(kind: Kind) -> np.dtype[Any]:
-    """Return the dtype of a kind."""
-    return np.dtype(kind.dtype)
-
-
 def sample(kind: Kind, length: int = 1) -> Any:
     """Return a sample value of a kind, filled with ones."""
     if isinstance(kind, Arr):

@@ -15,8 +15,6 @@ from ..language.namespace import formula_function
 from .helpers import conjugated, memory_order, of_its_own
 from .scatter import scattered, values_of, zeros_beside
 
-Array = np.ndarray[Any, Any]
-
 
 def part(a: Any, axis: int, start: int | None, stop: int | None) -> Any:
     """Return the elements from `start` to `stop` along `axis`."""

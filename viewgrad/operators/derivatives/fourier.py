@@ -21,8 +21,6 @@ from ..numpy_api.dispatch import write_out
 from .helpers import of_its_own, real_dtype
 from .scatter import zeros_beside
 
-Array = np.ndarray[Any, Any]
-
 TURNED: Final[dict[Any, Any]] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 

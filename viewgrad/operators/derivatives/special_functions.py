@@ -20,7 +20,6 @@ from .stable_derivatives import powers_times, special
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 
 AUTO: Final = "auto_element_wise"
 

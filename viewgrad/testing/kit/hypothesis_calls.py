@@ -24,7 +24,6 @@ from .failure import Failure
 from .operator_under_test import rejects
 from .report import Report
 
-Array = np.ndarray[Any, Any]
 SHRINKING = 6.0  # CPU seconds for the calls that Hypothesis shrinks to
 IN_SHORT = 0.5  # the fraction of a check's time for the calls of one test, after which only gradients are checked
 MOST_REFUSED = 20  # the number of refused calls, with none accepted, after which a test prints why nothing is checked

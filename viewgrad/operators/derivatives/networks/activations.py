@@ -21,7 +21,6 @@ from ..special_functions import ndtr_forward, unary
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 
 SELU_ALPHA: Final = 1.6732632423543772
 SELU_SCALE: Final = 1.0507009873554805

@@ -16,8 +16,6 @@ from ...define import row
 from ...language.namespace import formula_function
 from ..scatter import is_known_zero
 
-Array = np.ndarray[Any, Any]
-
 
 def _moments(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
     """Return the normalized deviations from the mean, and the inverse of the standard deviation."""

@@ -17,8 +17,6 @@ from .convolution import Window, extents_after, steps_of, tuple_of, with_margin,
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
-
 
 def pooling_window(
     kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int

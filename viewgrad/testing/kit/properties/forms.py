@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from ..mixed_mode import ABSENT
 from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
 from .weights import weights_like
-
-Array = np.ndarray[Any, Any]
 
 TITLE: Final = "in-place form"
 # The targets of in-place forms: {b} is the base, {v} the window written to, {o} another view of the base.
