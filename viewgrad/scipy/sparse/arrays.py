@@ -552,6 +552,8 @@ def _parts_of(format: str, arg1: Any, shape: Any, is_matrix: bool) -> tuple[Patt
     if isinstance(arg1, tuple) and len(arg1) == 2 and not all(isinstance(each, (int, np.integer)) for each in arg1):
         data, places = arg1
         data = numbers(data)
+        if len(places) != 2:
+            raise ValueError(f"a sparse array of tensors has two dimensions, not {len(places)}")
         rows, cols = map(_indices, places)
         like = scipy.sparse.coo_array((np.ones(data.shape), (rows, cols)), shape=shape)
         pattern = Pattern(like.row, like.col, like.shape)

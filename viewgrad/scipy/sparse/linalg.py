@@ -19,7 +19,7 @@ from ...autograd.function import Function
 from ...errors import DifferentiabilityError
 from ...numpy.namespace import public_names
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import carries_history, plain_values
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_new_array
 from ..wrap import named_in
@@ -38,6 +38,8 @@ __all__ = public_names(scipy.sparse.linalg)
 MADE: Final[dict[str, Any]] = {}
 ITERATIVE: Final = ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr")
 ADJOINT_TOLERANCE: Final = 1e-10  # the tolerance of iterative solvers in the backward pass
+STEPS: Final = 3  # steps of Newton's method for an eigenpair; each makes derivatives exact to one more order
+LARGEST: Final = 1e10  # the solution of a system, relative to the matrix, above which its matrix counts as singular
 ACCEPTED: Final = 1e-8  # the relative residual above which that is an error
 
 
@@ -339,6 +341,148 @@ def _iterative(name: str) -> Callable[..., Any]:
 for _name in ITERATIVE:
     if hasattr(scipy.sparse.linalg, _name):
         MADE[_name] = _iterative(_name)
+
+
+# -- eigenvalues and least squares -------------------------------------------------------------------------------------
+
+
+@made
+def eigsh(
+    A: Any, k: int = 6, M: Any = None, sigma: Any = None, which: str = "LM", v0: Any = None, ncv: Any = None,
+    maxiter: Any = None, tol: Any = 0, return_eigenvectors: bool = True, **options: Any,
+) -> Any:
+    """Return some eigenvalues and eigenvectors of a symmetric matrix; gradients flow to the stored values.
+
+    An eigenpair is a root of `A v = w M v`, `v @ M @ v = 1`. Derivatives are exact to the third order, by a sparse
+    factorization for each pair.
+
+    Arguments:
+        A: a real symmetric matrix, sparse or dense; other matrices and operators have no history.
+        M: the matrix of a generalized problem.
+        k, sigma, which, v0, ncv, maxiter, tol, return_eigenvectors, options: as in `scipy.sparse.linalg.eigsh`.
+
+    Raises:
+        DifferentiabilityError: if an eigenvalue is not simple.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.scipy import sparse
+        >>> from viewgrad.scipy.sparse.linalg import eigsh
+        >>> diagonal = vg.Tensor([2.0, 3.0, 5.0], requires_grad=True)
+        >>> eigsh(sparse.diags_array(diagonal), k=1, return_eigenvectors=False).sum().backward()
+        >>> abs(diagonal.grad).round(6)
+        Tensor([0., 0., 1.])
+    """
+    given = (k, to_scipy(M), plain_values(sigma), which, plain_values(v0), ncv, maxiter, tol)
+    matrix, weight = (_symmetric(each) for each in (A, M))
+    if not any(carries_history(each.data if isinstance(each, SparseArray) else each) for each in (matrix, weight)):
+        return as_tensors(scipy.sparse.linalg.eigsh(to_scipy(A), *given, return_eigenvectors, **options))
+    if matrix.dtype.kind == "c" or options.get("mode", "normal") != "normal":
+        raise lost("scipy.sparse.linalg.eigsh", "pass a real symmetric matrix, in mode='normal'")
+    values, vectors = scipy.sparse.linalg.eigsh(to_scipy(A), *given, **options)
+    pairs = [_eigenpair(matrix, weight, *pair) for pair in zip(values, vectors.T)]
+    found = np.stack([value for _, value in pairs])
+    return (found, np.stack([vector for vector, _ in pairs], -1)) if return_eigenvectors else found
+
+
+def _symmetric(matrix: Any) -> Any:
+    if matrix is None or isinstance(matrix, scipy.sparse.linalg.LinearOperator):
+        return None
+    return as_sparse(matrix) if is_sparse(matrix) else as_operand(matrix)
+
+
+def _eigenpair(matrix: Any, weight: Any, value: Any, vector: Any) -> tuple[Any, Any]:
+    """Return an eigenvector and its eigenvalue with their histories, by steps of Newton's method."""
+    size = len(vector)
+    plain = scipy.sparse.csc_array(to_scipy(matrix))
+    plain_weight = scipy.sparse.eye_array(size) if weight is None else scipy.sparse.csc_array(to_scipy(weight))
+    side = (plain_weight @ vector)[:, None]
+    shifted = plain - value * plain_weight
+    bordered = scipy.sparse.block_array([[shifted, -side], [-side.T, None]], format="csc")
+    start = np.append(vector, value)
+    try:
+        lu = scipy.sparse.linalg.splu(bordered)
+        is_simple = np.max(np.abs(lu.solve(np.cos(np.arange(size + 1.0))))) * np.max(np.abs(plain)) < LARGEST
+    except RuntimeError:  # exactly singular
+        is_simple = False
+    if not is_simple:
+        raise DifferentiabilityError(
+            f"scipy.sparse.linalg.eigsh: the eigenvalue {value:.6g} is not simple, so it and its eigenvector have no "
+            "derivative; use a function of the matrix instead, or pass detach() of it"
+        )
+    solve, found = SuperLU.from_scipy(lu).solve, as_tensors(start.copy())
+    for _ in range(STEPS):
+        v, w = found[:size], found[size]
+        moved = v if weight is None else weight @ v
+        away = np.concatenate([matrix @ v - w * moved, 0.5 * (1.0 - v @ moved).reshape(1)])
+        found = found - solve(away)
+    found = found + (as_tensors(start) - found.detach())
+    return found[:size], found[size]
+
+
+@made
+def lsqr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
+    """Return the least-squares solution of a sparse system, as `scipy.sparse.linalg.lsqr`.
+
+    Gradients of the solution and of the norms `r1norm`, `r2norm` and `xnorm` flow to `b` and to the stored values of
+    `A`, which must have full rank; the other results are estimates without a history.
+    """
+    found = scipy.sparse.linalg.lsqr(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
+    if isinstance(A, scipy.sparse.linalg.LinearOperator):
+        if carries_history(b):
+            raise lost("scipy.sparse.linalg.lsqr", "pass a matrix instead of a LinearOperator")
+        return as_tensors(found)
+    a, right = as_sparse(A), as_operand(b).reshape(-1)
+    if not carries_history((a.data, right)):
+        return as_tensors(found)
+    x = _least_squares(a, right, damp, found[0], "lsqr")
+    away = np.linalg.norm(right - a @ x)
+    size = np.linalg.norm(x)
+    return x, *found[1:3], away, np.sqrt(away**2 + (damp * size) ** 2), *found[5:8], size, found[9]
+
+
+@made
+def lsmr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
+    """Return the least-squares solution of a sparse system, as `scipy.sparse.linalg.lsmr`.
+
+    Gradients of the solution and of the norms `normr` and `normx` flow to `b` and to the stored values of `A`, which
+    must have full rank; the other results are estimates without a history.
+    """
+    found = scipy.sparse.linalg.lsmr(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
+    if isinstance(A, scipy.sparse.linalg.LinearOperator):
+        if carries_history(b):
+            raise lost("scipy.sparse.linalg.lsmr", "pass a matrix instead of a LinearOperator")
+        return as_tensors(found)
+    a, right = as_sparse(A), as_operand(b).reshape(-1)
+    if not carries_history((a.data, right)):
+        return as_tensors(found)
+    x = _least_squares(a, right, damp, found[0], "lsmr")
+    size = np.linalg.norm(x)
+    away = np.sqrt(((right - a @ x) ** 2).sum() + (damp * size) ** 2)
+    return x, *found[1:3], away, *found[4:7], size
+
+
+def _least_squares(a: Any, b: Any, damp: float, found: Any, name: str) -> Any:
+    """Return the solution found with its history, by the normal equations."""
+    if a.dtype.kind == "c" or b.dtype.kind == "c":
+        raise lost(f"scipy.sparse.linalg.{name}", "pass real numbers")
+    is_wide = a.shape[0] < a.shape[1] and not damp
+    try:
+        if is_wide:
+            x = a.T @ spsolve((a @ a.T).tocsc(), b)
+        else:
+            normal = a.T @ a
+            normal = normal + as_sparse(damp**2 * scipy.sparse.eye_array(a.shape[1])) if damp else normal
+            x = spsolve(normal.tocsc(), a.T @ b)
+        is_unique = np.linalg.norm(plain_values(x.detach()) - found) <= 1e-3 * np.linalg.norm(found)
+    except RuntimeError:  # exactly singular
+        is_unique = False
+    if not is_unique:
+        raise DifferentiabilityError(
+            f"scipy.sparse.linalg.{name} has not converged, or the matrix does not have full rank, so that the "
+            "solution has no derivative; use smaller tolerances, damp, or detach() of the arguments"
+        )
+    return x + (as_tensors(np.array(found)) - x.detach())
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------

@@ -10,17 +10,20 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
+from ...errors import DifferentiabilityError
+from ...func.transforms import grad
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
-from ..implicit_diff import STEPS
+from ..implicit_diff import STEPS, least_place
 from ..wrap import double_copy, numbers
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 # The location and scale of the standard form, used for omitted parameters; no operation uses them.
 STANDARD_LOC: Final = 0.0
 STANDARD_SCALE: Final = 1.0
+STATIONARY: Final = 1e-2  # the slope of the mean log-likelihood, per parameter, that SciPy's search may leave
 Formula = Callable[..., Any]
 # Methods of SciPy's distributions in standard form, which programs call for speed.
 STANDARD: Final = frozenset(
@@ -269,6 +272,41 @@ class Distribution(NamedDistribution):
         for _ in range(STEPS):
             value = value - (self._within("cdf", value, shapes) - probability) / np.exp(self._log(value, shapes, 1.0))
         return np.where(within, value, z)
+
+    def fit(self, data: Any, *starts: Any, **options: Any) -> Any:
+        """Estimate the parameters by maximum likelihood; gradients flow to the data and to fixed parameters.
+
+        Raises:
+            DifferentiabilityError: if the likelihood is not stationary at the estimate, as at the end of a support.
+        """
+        found = self.scipy.fit(plain_values(as_operand(data)), *plain_values(starts), **plain_values(options))
+        if self.discrete or not carries_history((data, options)):
+            return found
+        if str(options.get("method", "mle")).lower() != "mle":
+            raise lost(f"scipy.stats.{self.name}.fit", "for tensors with a history, the method must be mle")
+        names = [*self.shapes, "loc", "scale"]
+        shapes = [[f"f{place}", f"f{name}", f"fix_{name}"] for place, name in enumerate(self.shapes)]
+        keys = [*shapes, ["floc"], ["fscale"]]
+        fixed = [next((options[key] for key in each if options.get(key) is not None), None) for each in keys]
+        free = [place for place, value in enumerate(fixed) if value is None]
+        values = double_copy(data).reshape(-1)
+
+        def parameters(estimates: Any) -> list[Any]:
+            place = iter(range(len(free)))
+            return [estimates[next(place)] if value is None else value for value in fixed]
+
+        def cost(estimates: Any) -> Any:
+            return -self.logpdf(values, **dict(zip(names, parameters(estimates)))).mean()
+
+        estimates = np.array(found, float)[free]
+        slopes = np.asarray(plain_values(grad(cost)(as_tensors(estimates.copy())).detach()))
+        units = np.array([max(abs(found[place]), found[-1] if place >= len(self.shapes) else 0.0) for place in free])
+        if not np.all(np.abs(slopes) * units < STATIONARY):
+            raise DifferentiabilityError(
+                f"scipy.stats.{self.name}.fit: the likelihood is not stationary at the estimate, which has no "
+                "derivative here; fix parameters at the end of the support, such as floc=, or pass detach() of the data"
+            )
+        return tuple(parameters(least_place(cost, estimates)))
 
     def median(self, *args: Any, **kwargs: Any) -> Any:
         """Return the median."""
