@@ -175,7 +175,7 @@ def splprep(
         found = scipy.interpolate.splprep(plain, *given, ub, ue, k, task, s, t, full_output, nest, per, quiet)
         return as_tensors(found)
     if s != 0 or w is not None or per or full_output or task or ub is not None or ue is not None:
-        raise lost("scipy.interpolate.splprep", "gradients flow only without smoothing (s=0), and to open curves")
+        raise lost("scipy.interpolate.splprep", "gradients flow only without smoothing (s=0), and only for open curves")
     points = np.stack([float_copy(each) for each in x])
     if u is None:
         lengths = np.cumsum(np.sqrt((np.diff(points, axis=1) ** 2).sum(0)))

@@ -84,7 +84,7 @@ def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float)
                     f"{what}, and its gradient is that of the limit, which is far away for {where}; check with "
                     f"options={{{name!r}: [...]}} or valid=... if this is not intended"
                 )
-            raise Refused(f"it has not come near its limit for {where}")
+            raise Refused(f"it has not converged to its limit for {where}")
 
 
 def _finer(value: Any) -> tuple[Any, ...]:
