@@ -159,7 +159,7 @@ def kept_from_buffer(y):
     "keeps", [kept_by_class, kept_by_view, kept_by_view_of_view, kept_by_masked_array, kept_from_buffer]
 )
 def test_writes_to_memory_shared_with_a_plain_array_raise(keeps):
-    """Whoever reads the other array would find the value without its history."""
+    """Code that reads the other array would get the value without its history."""
 
     def f(x):
         buffer = np.zeros(3)

@@ -478,7 +478,7 @@ def f(x):
 
 
 def test_names_are_looked_up_in_plain_dicts():
-    """CPython looks names up fast in dicts, and not in objects of derived classes."""
+    """CPython looks names up quickly in dicts, but not in instances of subclasses of dict."""
     names = vg.adopt(table).__globals__
     assert type(names) is dict and type(names["__builtins__"]) is dict
     assert names["np"] is vg.numpy and names["zeros"] is vg.numpy.zeros and names["helper"].__globals__ is names
@@ -1257,7 +1257,7 @@ def line(x: {Model}, a: {Model}, b: {Model}) -> {Model}:
 
 
 def test_annotations_are_not_evaluated():
-    """They may name what only a type checker imports: on Python 3.14 without quotes."""
+    """Annotations may refer to names that only a type checker imports; on Python 3.14, without quotes."""
     names = {"__name__": __name__, "__file__": __file__}
     source = ANNOTATED.replace("{Model}", "Model" if sys.version_info >= (3, 14) else "'Model'")
     exec(compile(source, "<annotated>", "exec", dont_inherit=True), names)

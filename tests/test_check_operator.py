@@ -162,7 +162,7 @@ def test_derived_calls_may_be_refused_but_not_be_wrong():
 
 @given(hypothesis_calls.calls_like((np.array([-1.3, 0.1, 2.0, 0.5]),), {})[0][0])
 def test_drawn_numbers_are_equal_or_well_separated(values):
-    """No differences can tell a kink that is 1e-35 away."""
+    """Finite differences cannot detect a kink at a distance of 1e-35."""
     values = np.unique(values)
     assert -1.3 <= values[0] and values[-1] <= 2.0
     inside = values[(values > -1.3) & (values < 2.0)]
@@ -240,7 +240,7 @@ def test_operators_of_the_library_pass():
 
 
 def test_the_call_of_a_failure_is_small_and_its_message_short():
-    """Of large arrays only the elements that differ are told, and the program has the smallest that fail."""
+    """The message lists only the elements that differ, and the program uses the smallest arrays that fail."""
 
     class ReadsArgumentsLate(Product):
         @staticmethod
@@ -278,13 +278,13 @@ def test_unneeded_gradients_are_noted():
 
 
 def test_lengthened_matrices_have_no_rows_that_are_multiples_of_others():
-    """Where the rank of a matrix changes nearby, a pseudo-inverse has no derivative."""
+    """A pseudo-inverse has no derivative if the rank of the matrix changes nearby."""
     longer = resized(np.array([[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]]), (5, 3))
     assert np.linalg.svd(longer)[1].min() > 1e-3
 
 
 def test_a_second_derivative_where_a_formula_cancels_is_found():
-    """Differences of the first derivative vanish at tiny steps there: they are not exact."""
+    """Differences of the first derivative vanish at tiny steps there, because they are not exact."""
     sinc = vg.autograd.define_op(
         "sinc_of_kit(self)",
         forward=lambda x: np.sinc(x / np.pi),
@@ -313,7 +313,7 @@ def test_modes_are_as_before_after_a_check():
 
 
 def test_a_check_of_a_simple_operator_is_short():
-    """In the number of its examples, which take two or three thousandths of a second each."""
+    """The number of examples is small; each takes two or three milliseconds."""
     for operator, most in ((vg.exp, 550), (lambda x: vg.tanh(x) * 2.0, 400)):
         assert sum(check_operator(operator, A).examples.values()) < most
 
@@ -370,7 +370,7 @@ def test_a_declared_operator_is_checked_at_its_own_samples():
 
 
 def test_a_gradient_of_another_shape_is_found():
-    """Where a declaration leads to it at once, and where only a call that is derived from the user's does."""
+    """The declaration may produce it at once, or only for a call that is derived from the user's."""
     spread = row("spread_of_kit(self, shape)", lambda x, shape: np.zeros(shape) + x, {"self": "grad * 1"}, method=False)
     check_operator(spread, A, A.shape, only="gradients")
     with pytest.raises(Failure, match="has a different shape") as found:
@@ -389,7 +389,7 @@ def test_drawn_points_without_derivative_may_be_refused():
 
 
 def test_step_functions_are_not_taken_for_single_precision():
-    """And what is computed in single precision, with a gradient that is zero, is still found."""
+    """Functions that compute in single precision, with a gradient of zero, are still found."""
     cases = ([3e5, 1.0], 0.9), ([4e6], 0.9), ([1e8], 0.9), ([1e5, 2.0], 1e-4), ([-0.84, -1.852], 9.4e-4), ([1e9], 90.0)
     for x, y in (*cases, ([6.7811543257683e13], 1.0), ([-9700410733.472406], -2.586191209180964)):
         check_operator(vg.floor_divide, np.array(x), np.array(y), only="gradients")
@@ -417,7 +417,7 @@ def test_hanging_calls_stop_a_property_early():
 
 
 def test_keywords_shared_with_the_check_go_to_the_operator():
-    """Also an array, and a number that the check has as its default."""
+    """This includes an array, and a number that equals the default of the check."""
 
     def scaled(x, order=3.0, only=1.0):
         assert order is not None and np.ndim(only) == 1 and order == 2
@@ -494,7 +494,7 @@ def call_back():
 @pytest.mark.parametrize("step", [gc.collect, finalize, call_back], ids=["collect", "finalize", "call_back"])
 @pytest.mark.filterwarnings("error")
 def test_time_limit_is_not_raised_in_gc_callbacks(step):
-    """Most of the time is spent in them, so that the timer ends in one."""
+    """Most of the time is spent in them, so the timer expires in one."""
     ended = []
 
     def callback(phase, info):

@@ -319,7 +319,7 @@ def test_saved_tensor_hooks_see_the_arguments():
 
 
 def test_numbers_times_elements_in_a_traced_checkpoint():
-    """Scalars save both factors, also the one that no gradient needs; a trace saves what is needed."""
+    """Scalars save both factors, even one that no gradient needs; a trace saves only what is needed."""
     x = vg.Tensor([0.7, -1.3], requires_grad=True)
     vg.checkpoint(vg.compile(lambda x: 3.0 * x[0] + (x * x).sum()))(x).backward()
     assert x.grad.tolist() == [pytest.approx(4.4), pytest.approx(-2.6)]

@@ -401,7 +401,7 @@ def test_results_that_are_arguments_or_views_are_new_memory(executor):
 
 
 def test_example_without_gradient_does_not_affect_others():
-    """Where NaN arises, gradients are computed by a replay of the trace on each example, a view of the batch."""
+    """If NaN occurs, gradients are computed by replaying the trace on each example, a view of the batch."""
 
     def f(x):
         u = x * 2.0

@@ -212,7 +212,7 @@ def test_pythons_augmented_operators_write_in_place():
 
 
 def test_options_are_kept_as_they_were():
-    """What the caller does to a list or an array between forward and backward changes no gradient."""
+    """Changing a list or an array passed as an option between forward and backward changes no gradient."""
     x = vg.Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
     weights = np.arange(1.0, 7.0)
 

@@ -445,7 +445,9 @@ def source_of(sink, value, result, i):
 @settings(max_examples=80)
 @given(st.sampled_from(SINKS), st.sampled_from(VALUES), st.sampled_from(RESULTS), st.integers(0, 2), st.floats(0.6, 2))
 def test_drawn_programs_are_right_or_refused(sink, value, result, i, at):
-    """By every route: the derivative of the program on plain numbers, or an error of ours; or a warning at the top."""
+    """Each way to differentiate gives the derivative of the program on plain numbers, raises an error, or warns outside
+    transforms.
+    """
     names = run_source(source_of(sink, value, result, i), np=np, math=math, array=array)
     program = names["program"]
     at = round(at, 2) + 0.003  # not an integer, where int() has a jump

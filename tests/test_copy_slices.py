@@ -126,7 +126,7 @@ def test_grad_wrt_base_and_view_before_and_after_a_write(create):
 
 @pytest.mark.parametrize("create", [False, True])
 def test_grad_wrt_a_value_before_it_was_overwritten(create):
-    """The old value is one that was taken before the write: the write has moved the tensor itself on."""
+    """The tensor itself represents the new value after the write."""
     x = leaf(1.0, 2.0)
     y = x * 3
     before = y.clone()
@@ -459,7 +459,7 @@ def test_assignment_by_mask():
 
 
 def test_assignment_by_integer_arrays_with_repeats():
-    """Of the values assigned to one place, the last stays, and only it has a gradient."""
+    """The last value assigned to a position is stored, and only it has a gradient."""
     places = vg.Tensor([2, 0, 2, -1])
 
     def function(x, v):

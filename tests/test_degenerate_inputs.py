@@ -38,7 +38,7 @@ def real_part(function):
 
 @pytest.mark.parametrize("name", SINGULAR)
 def test_derivatives_of_determinants_of_singular_matrices(name):
-    """Of the first, second and third order, those of the polynomial."""
+    """The first, second and third derivatives are those of the determinant polynomial."""
     array = SINGULAR[name]
     rng = np.random.default_rng(0)
     directions = [rng.standard_normal(array.shape) for _ in range(2)]
@@ -120,7 +120,7 @@ def test_the_deviation_of_one_number_has_gradient_zero(std):
 
 
 def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
-    """Also where the others are complex, or NumPy gives complex numbers for all."""
+    """This holds even if the other eigenvectors are complex, or NumPy returns complex numbers for all."""
     matrix = np.array([[2.0, 1.0, 0.5], [-1.0, 2.0, 0.3], [0.2, -0.4, 5.0]])
     weights = np.array([0.3 + 1.0j, -0.7, 0.5j])
 
@@ -137,7 +137,7 @@ def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
 
 
 def test_losses_at_bounded_logarithms_and_zero_targets():
-    """The derivative is that of the computation: a bounded logarithm is constant, a target below 0 counts as 0."""
+    """The derivative is that of the computation: a clamped logarithm is constant, and a negative target counts as 0."""
     x, target = leaf([0.0, 1e-20, 0.3, 1.0]), leaf([0.3, 0.3, 0.3, 0.3])
     first, second = grad(vg.binary_cross_entropy(x, target, "sum"), (x, target))
     np.testing.assert_allclose(first.numpy(), [0.7, -0.3e20, 0.0, -0.3], rtol=1e-12, atol=1e-12)
@@ -174,7 +174,7 @@ def test_singular_values_of_matrices_with_nan_raise(function):
 
 @pytest.mark.parametrize("number", [math.inf, math.nan])
 def test_singular_values_of_matrices_with_infinities_raise(number):
-    """LAPACK's search for them may never end."""
+    """LAPACK's iteration may not terminate for them."""
     values = vg.svdvals(vg.Tensor([[[1.0, number], [2.0, 3.0]], [[3.0, 0.0], [0.0, 2.0]]]))
     np.testing.assert_allclose(values, [[math.nan] * 2, [3.0, 2.0]], rtol=1e-12)
 
@@ -215,7 +215,7 @@ def test_truncated_singular_values_contribute_to_the_gradient(function, dtype):
 
 
 def test_lstsq_with_rcond_outside_0_and_1_has_a_gradient():
-    """LAPACK takes a bound of its own where that which is given is not between 0 and 1."""
+    """LAPACK uses its own bound if the given one is not between 0 and 1."""
     matrix, side = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([1.0, 2.0])
     for bound in (1.0, 0.0, 3.0):
         x = leaf(matrix)
@@ -270,7 +270,7 @@ def test_interpolation_at_infinity_and_at_repeated_knots():
 
 
 def test_operands_of_mismatched_shapes_raise():
-    """Broadcasting would make values of them, and gradients of something else."""
+    """Broadcasting would compute a value of something else."""
     ones = vg.ones
     for call, args in (
         (vg.addmv, (ones(2, 2), ones(2, 2), ones(2, 2))),
@@ -307,7 +307,7 @@ def test_constant_hypergeometric_function_has_zero_gradient():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_tanhshrink_keeps_its_digits_near_zero(dtype):
-    """Where the difference of its two terms loses them: a cube over 3, and the next terms of the series."""
+    """The difference of its two terms cancels there, so the series is used."""
     x = np.array([1e-8, -1e-3, 0.01], dtype)
     wide = x.astype(float)
     series = wide**3 / 3 - 2 * wide**5 / 15 + 17 * wide**7 / 315 - 62 * wide**9 / 2835

@@ -275,7 +275,7 @@ def words(text):
 
 
 def test_help_of_an_error_holds_its_section():
-    """What happened, the ways out, and the program; the page and the docstring say the same."""
+    """The page and the docstring contain the same explanation, fixes and program."""
     page = ROOT / "docs" / "guides" / "errors.md"
     sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", page.read_text(), re.MULTILINE | re.DOTALL))
     for name, text in sections.items():

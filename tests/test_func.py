@@ -313,7 +313,7 @@ TRANSFORMS_OF_TWO = {
 @pytest.mark.parametrize("transform", TRANSFORMS_OF_TWO.values(), ids=TRANSFORMS_OF_TWO)
 @pytest.mark.parametrize("kind", [np.array, vg.Tensor])
 def test_arguments_that_share_memory_are_not_written_to(transform, kind):
-    """NumPy would change both, and copies are independent."""
+    """NumPy would change both arguments, but the copies are independent."""
     memory = kind([1.0, 2.0, 3.0, 4.0])
     shared = [(memory, memory), (memory[:3], memory[1:]), (memory, memory[:])]
     separate = [(memory, memory.copy()), (memory[:2], memory[2:]), (memory[::2], memory[1::2])]
@@ -908,7 +908,7 @@ def test_a_result_that_does_not_depend_on_the_arguments_has_zero_gradients(value
 
 
 def test_jacobians_of_jacobians_of_vectors():
-    """Gradients that are added in place have nodes of classes without slots of their own."""
+    """Gradients that are added in place have nodes whose classes define no slots."""
 
     def f(x):
         u = np.abs(0.5 * x).copy()

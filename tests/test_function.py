@@ -632,7 +632,7 @@ def test_dirty_view_shows_copy_slices_on_the_base():
 
 
 def test_dirty_view_with_a_further_output():
-    """PyTorch refuses this one."""
+    """PyTorch rejects this case."""
 
     class ScaleAndSum(Function):
         @staticmethod

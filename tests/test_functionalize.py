@@ -608,7 +608,7 @@ def test_write_through_a_view_that_is_not_a_window_of_the_new_value():
     [lambda t: t.mul_(t), lambda t: t[...].mul_(3.0), lambda t: np.transpose(t[...], ()).reshape((1,)).mul_(3.0)],
 )
 def test_arrays_without_dimensions_stay_arrays(write):
-    """What is computed without dimensions is a scalar; the array that takes its value can be written to again."""
+    """Computed 0-d results are scalars, but the array that receives such a value can be written to again."""
 
     def program(x):
         t = x.clone()

@@ -188,7 +188,7 @@ def test_lists_with_tensors_in_them_are_assigned_with_their_history(write, has_h
 @pytest.mark.parametrize("index", [slice(None), [0, 1, 2], (slice(0, 3),)])
 @pytest.mark.parametrize("dtype", [float, int])
 def test_values_that_numpy_converts_to_numbers_can_be_assigned(index, dtype):
-    """None becomes NaN in an array of floats, and a string its number; NumPy's errors stay NumPy's."""
+    """None becomes NaN in an array of floats, and a string its number; NumPy's errors are unchanged."""
     for value in (None, "nan", "3.5", "7", [None, 1, 2], np.array([1, None, 2], object), "abc"):
         found = []
         for array in (np.zeros(3, dtype), vg.zeros(3, dtype=dtype)):

@@ -67,7 +67,7 @@ def test_verify_grad():
 
 @pytest.mark.slow
 def test_a_model_is_sampled():
-    """The mean of normal data, whose likelihood is a loop: the posterior is known."""
+    """The model has a likelihood in a loop, for the mean of normal data, and a known posterior."""
     pm = pytest.importorskip("pymc")
     data = np.random.default_rng(0).normal(1.0, 1.0, size=20)
 

@@ -166,7 +166,7 @@ def test_writes_at_every_bytecode(name):
 
 @pytest.mark.parametrize("act", [lambda s: s.base.mul_(s.leaf), lambda s: s.base.__setitem__([0, 2], s.leaf[:2])])
 def test_values_saved_earlier_survive_a_write_after_an_interruption(act):
-    """What an interrupted write has taken out of the register of saved windows is preserved by the next one."""
+    """Windows that an interrupted write removed from the registry are preserved by the next write."""
     before, _ = references(act)
     for state, where in interruptions(State, act, bytecodes=True, stride=7):
         with vg.no_grad():
@@ -176,7 +176,7 @@ def test_values_saved_earlier_survive_a_write_after_an_interruption(act):
 
 
 def test_scalars_that_absorb_their_sources(monkeypatch):
-    """Whether that is done, or half done, the gradient is the same."""
+    """The gradient is the same whether absorption is complete or was interrupted."""
 
     monkeypatch.setitem(_write_number.__globals__, "MANY_WRITES", -1)
 
@@ -348,7 +348,7 @@ def test_backward_passes(program, kind, stride, request):
 @pytest.mark.parametrize("stride", [1999, pytest.param(11, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", PROGRAMS[:3])
 def test_backward_passes_over_dual_tensors(program, stride):
-    """Gradients have tangents there: right ones, or none where the pass was interrupted."""
+    """The tangents of gradients are right, or absent if the pass was interrupted."""
 
     def prepare():
         leaf = vg.Tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
@@ -445,9 +445,9 @@ def test_a_refused_write_leaves_all_as_it_was():
     [vg.no_grad, vg.enable_grad, vg.inference_mode, forward_ad.dual_level, vg.view_replay],
 )
 def test_interrupted_context_managers_restore_modes(switch):
-    """A block that is interrupted on entering, in it or on leaving leaves no mode behind.
+    """Interrupting a block on entry, inside or on exit leaves no mode set.
 
-    But where a signal strikes at the very start of `__exit__`: there Python gives no context manager a chance.
+    The exception is a signal at the very start of `__exit__`, which no Python context manager can guard.
     """
 
     def places():
@@ -504,7 +504,8 @@ if importlib.util.find_spec("scipy"):
 
 @pytest.mark.parametrize("act", BLOCKS.values(), ids=BLOCKS)
 def test_interrupted_library_calls_restore_modes(act):
-    """What the library does in a mode of its own leaves none behind, not even from the very start of `__exit__`."""
+    """Modes that the library sets for its own code are restored, even after a signal at the very start of `__exit__`.
+    """
     leaf = vg.Tensor([0.5, 1.5, 2.0], requires_grad=True)
     counting = AtExit(None, bytecodes=False)
     counting.run(lambda: act(leaf))
@@ -518,7 +519,7 @@ def test_interrupted_library_calls_restore_modes(act):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_a_real_signal_during_writes():
-    """A timer raises KeyboardInterrupt at times that no one chose."""
+    """A timer raises KeyboardInterrupt at arbitrary times."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
@@ -572,7 +573,7 @@ def steps_of(kind, y, leaf, row, refused):
 
 @pytest.mark.parametrize("kind", ["elements", "rows", "views", "one element"])
 def test_threads_that_write_to_one_tensor(kind, monkeypatch):
-    """Right gradients, or an error that says so; never a wrong gradient."""
+    """The gradients are right, or an error says that they are unavailable."""
     monkeypatch.setattr(viewgrad.tensor.node, "PATIENCE", 5.0)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

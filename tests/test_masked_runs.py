@@ -99,7 +99,7 @@ MASKS = {
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_residuals_of_missing_data_send_zero(name, mask):
-    """A model is compared with data that has gaps; where the difference is not finite, so is the slope."""
+    """A model is compared with data that has gaps: the difference and its slope are not finite there."""
 
     def loss(p, data=GAPS, reduce=MASKS[mask]):
         return reduce(DIFFERENCES[name](p[0] * np.arange(1.0, len(data) + 1) + p[1] - data))

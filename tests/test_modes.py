@@ -535,7 +535,7 @@ def test_threads_that_run_one_graph(frequent_switches):
 
 
 def test_values_saved_by_threads_are_preserved_on_writes(frequent_switches):
-    """None of them may lose what another has saved, while each is the first to look at the tensor, or to prune."""
+    """No thread may lose what another has saved while it initializes or prunes the registry."""
     for _ in range(30):
         w = vg.Tensor(np.arange(1.0, 9.0), requires_grad=True)
         results = [None] * 4
@@ -637,7 +637,7 @@ class Moody(Function):
 
 @pytest.mark.parametrize("create", [False, True])
 def test_an_error_in_a_node_leaves_leaves_unchanged(create):
-    """No leaf has been changed; what ran before the failing node is released, unless the graph is retained."""
+    """Values saved by the nodes that ran are released, unless the graph is retained."""
     Moody.fails = True
     x, w = leaf(2.0), leaf(3.0)
     first = x * w

@@ -47,7 +47,7 @@ def test_every_public_name_is_called():
 
 
 def test_the_guide_has_current_figures():
-    """The share of names all of whose calls are right, for the NumPy that they were counted with."""
+    """The guide states the share of names all of whose calls are right, and the version of NumPy."""
     told = re.search(r"Of (\d+) names .*?, (\d+) are right .*?NumPy ([\d.]+)\.", GUIDE.read_text(), re.DOTALL)
     assert told is not None
     counted, right, version = told.groups()

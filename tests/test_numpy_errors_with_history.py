@@ -104,7 +104,7 @@ def test_interpolation_of_single_precision():
 
 @pytest.mark.parametrize("name", ["pinv", "lstsq"])
 def test_second_derivatives_at_matrices_of_deficient_rank(name):
-    """The step of the difference quotients raises the rank, but the singular value that it adds is left out."""
+    """The step of the difference quotients raises the rank, but the added singular value is truncated."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((4, 2)) @ rng.standard_normal((2, 3))
     along, of, rhs = (rng.standard_normal((4, 3)) for _ in range(3))

@@ -336,7 +336,7 @@ UNSORTED = [
 @pytest.mark.parametrize("array", UNSORTED, ids=lambda array: f"{array.dtype}{array.shape}")
 @pytest.mark.parametrize("axis", [0, -1, None])
 def test_descending_sorts_match_numpy(array, axis):
-    """On any version of NumPy; the option came with NumPy 2.5, which sorts NaN to the end in either order."""
+    """The option exists since NumPy 2.5, which sorts NaN to the end in either order."""
     x = vg.Tensor(array, requires_grad=array.dtype.kind in "fc")
     flat, along = (array, axis) if axis is not None else (array.reshape(-1), -1)
     key = -flat if array.dtype.kind in "fc" else ~flat

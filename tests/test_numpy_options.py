@@ -164,7 +164,7 @@ def test_gradients_flow_to_percentages(function):
 @pytest.mark.parametrize("axis", [(2, 1), (0, 2), 1])
 @pytest.mark.parametrize(("function", "whole"), [(np.nanquantile, 1), (np.nanpercentile, 100)])
 def test_nanquantile_axis_order_matches_numpy(function, whole, axis, keepdims):
-    """Where NaN is passed over, NumPy moves the last dimension of the fractions alone to the front."""
+    """If NaN is ignored, NumPy moves only the last dimension of the fractions to the front."""
     values, q = np.sin(np.arange(12.0) ** 2).reshape(2, 2, 3), np.array([[0.23, 0.35, 0.62], [0.87, 0.12, 0.79]])
     values[0, 1, 1] = np.nan
     weights = np.cos(np.arange(np.size(function(values, q, axis=axis))))
@@ -492,7 +492,7 @@ OF_NUMBERS = {
 @pytest.mark.parametrize("name", OF_NUMBERS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.int8, np.bool_])
 def test_dtypes_and_extreme_values_of_scalars(name, dtype):
-    """Whole numbers become as long floats as NumPy's, Python's numbers are weak, and nothing overflows on the way."""
+    """Integers become floats of NumPy's width, Python numbers are weak, and no intermediate result overflows."""
     values = [1.5, -2.25, LARGEST, SMALLEST, 0.0, np.inf] if dtype is np.float64 else [3, 7, 0]
     with np.errstate(all="ignore"):
         for number in np.array(values).astype(dtype):

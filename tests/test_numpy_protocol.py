@@ -114,7 +114,7 @@ def test_where_keeps_unselected_elements(x):
 
 
 def test_where_computes_only_selected_elements(recwarn):
-    """The logarithm of what is not chosen would be infinite, and its gradient, times zero, not a number."""
+    """The logarithm of unselected elements would be infinite, and its gradient times zero NaN."""
     x = vg.Tensor([0.0, 1.0, 2.0], requires_grad=True)
     out = np.log(x, out=vg.zeros(3), where=x > 0)
     np.testing.assert_allclose(grad(out.sum(), x)[0].numpy(), [0, 1, 0.5])
@@ -252,7 +252,7 @@ def test_put_along_axis(x):
 
 @pytest.mark.parametrize("numpy", [np.concatenate, np.dot], ids=lambda function: function.__name__)
 def test_compiled_functions_without_signatures(numpy, monkeypatch):
-    """NumPy 2.0 has no signatures of its compiled functions."""
+    """NumPy 2.0 has no signatures for its compiled functions."""
 
     def signature(function, *args, known=inspect.signature):
         if function is numpy:

@@ -169,7 +169,7 @@ def steps_inside(target, steps):
 @settings(max_examples=60, deadline=None, database=None)
 @given(st.lists(st.tuples(st.booleans(), st.lists(STEPS, max_size=5), st.booleans()), max_size=5))
 def test_attributes_change_as_without_adoption(calls):
-    """Attributes set, deleted and moved, outside and in adopted code, with and without a look at the dict."""
+    """Attributes are set, deleted and moved, outside and in adopted code, with and without reading `__dict__`."""
     plain, own = Gains(), Gains()
     for is_inside, steps, looks in calls:
         action = run if looks else (lambda target, steps, seen: steps_inside(target, steps) or seen)
@@ -255,7 +255,7 @@ class Counter:
 
 
 def test_attributes_of_classes_that_are_set_back():
-    """The user sets an attribute to what it was before adopted code has changed it."""
+    """The user restores the value that an attribute had before adopted code changed it."""
     own = Counter()
     step = vg.adopt(own.step)
     for _ in range(3):

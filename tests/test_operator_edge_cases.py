@@ -71,7 +71,7 @@ def test_degenerate_eigenvectors_have_no_derivative(of):
 
 @pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0], lambda a: np.linalg.eigh(a)[1]])
 def test_values_that_differ_by_rounding_alone_are_equal(of):
-    """Of a projection, for example: differences divided by those would be of the size of the vectors themselves."""
+    """The eigenvalues of a projection are an example: dividing by their differences would give huge numbers."""
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0][:3]
     centred = basis - basis.mean(1, keepdims=True)
     with pytest.raises(DifferentiabilityError, match="values are equal"):
@@ -97,7 +97,7 @@ def leading_part(of, a):
 @pytest.mark.parametrize("of", ["eigh", "eig", "svd", "svd of a stack", "svd of complex ones", "eigh of complex ones"])
 @pytest.mark.parametrize("zero", [0.0, 1e-17])
 def test_unused_eigenvectors_may_be_degenerate(of, zero):
-    """As principal components of fewer samples than features."""
+    """Principal components of fewer samples than features are an example."""
     rng = np.random.default_rng(0)
     column = rng.normal(size=(5, 1)) + (1j * rng.normal(size=(5, 1)) if "complex" in of else 0)
     array = column @ adjoint(column if of != "svd" else rng.normal(size=(3, 1))) if zero else np.diag([3.0, 0, 0, 0, 0])
@@ -545,7 +545,7 @@ def test_invalid_operands_raise(program, error, message):
     ids=["matrix_power", "diff", "fftn"],
 )
 def test_results_of_no_op_calls_are_copies(function):
-    """These functions of NumPy return their argument itself, which a write to the result would change unrecorded."""
+    """These NumPy functions return their argument itself, so a write to the result would change it unrecorded."""
     x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     base = x * 1.0
     same = function(base)

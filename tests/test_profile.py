@@ -128,7 +128,7 @@ def test_steps_of_nodes_from_outside_have_no_line():
 
 
 def test_restricted_and_recorded_runs_and_hooks():
-    """The timed engine agrees with the other; all drawn programs run through it in test_programs.py."""
+    """The timed engine agrees with the untimed one; test_programs.py runs all drawn programs through it."""
     x, y = random_leaf(5), random_leaf(5)
     seen = []
 

@@ -55,7 +55,8 @@ for number, arguments in enumerate(json.load(sys.stdin)):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs of pytest are forked from one that has imported all")
 def test_profiles_seeds_and_the_database_are_in_force(tmp_path):
-    """More examples by a profile, others by a seed; what has failed is stored, and fails again from the database."""
+    """A profile sets the number of examples, and a seed the draws; failures are stored in the database and fail again.
+    """
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_drawn.py").write_text(TESTS)
     runs = [

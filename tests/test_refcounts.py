@@ -122,7 +122,7 @@ def test_counts_are_compared_with_these_constants_only():
 
 
 def test_parameters_whose_references_are_counted_have_no_second_name():
-    """CPython 3.14 does not count a variable that is assigned from a parameter which is borrowed from the caller."""
+    """CPython 3.14 does not count a variable that is assigned from a borrowed parameter."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text()
@@ -204,7 +204,7 @@ def test_a_build_without_the_global_lock_is_refused_at_import():
 
 
 def test_counts_come_from_the_checked_run(monkeypatch):
-    """A debugger that holds on to objects after the check must not change what counts as alone."""
+    """A debugger that holds objects after the check must not change the constants."""
     assert refcounts.COUNTS.keys() == refcounts.PROBES.keys()
     before = {name: refcounts._count(name) for name in refcounts.PROBES}
     kept = []

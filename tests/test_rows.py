@@ -104,7 +104,7 @@ def test_real_arguments_beside_complex_ones(operator):
 @pytest.mark.slow
 @over(DIFFERENTIABLE)
 def test_everything(operator):
-    """As a user would check it: its own numbers first, and then all that is derived from them."""
+    """Check each operator as a user would: on its own samples, then on all derived calls."""
     check_operator(operator)
 
 
@@ -231,7 +231,7 @@ def test_a_graph_that_is_not_retained_is_freed(operator):
 
 @over(DIFFERENTIABLE)
 def test_longdouble_inputs_have_longdouble_gradients(operator):
-    """Where NumPy's and SciPy's functions take numbers of more than double precision."""
+    """This covers the NumPy and SciPy functions that support more than double precision."""
     for sample in samples_of(operator):
         wide = sample.astype(np.longdouble, np.random.default_rng(0))
         found = []
@@ -256,7 +256,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, 6.0, np.pi 
 @pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_zero_cotangents_give_zero_gradients_at_special_points(operator, dtype):
-    """Where the incoming gradient is 0, so is the gradient, at edges of domains, poles and kinks too; to any order."""
+    """If the incoming gradient is 0, so is the outgoing one, at edges of domains, poles and kinks, to any order."""
     sample = samples_of(operator)[0]
     names = [name for name in sample.differentiable() if dtype is float or operator.accepts_complex(name)]
     if not names:
@@ -286,7 +286,7 @@ def test_zero_cotangents_give_zero_gradients_at_special_points(operator, dtype):
 @pytest.mark.parametrize("value", [0.0, 1.0, None], ids=["zeros", "ones", "both"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_zero_cotangents_give_zero_gradients_of_whole_arrays(operator, value):
-    """Of norms, sums, products and losses too. What cannot be computed there may raise; knots of interp must differ."""
+    """This covers norms, sums, products and losses. Undefined values may raise; knots of interp must be distinct."""
     rng = np.random.default_rng(0)
     for sample in samples_of(operator):
         bound = sample.bound()

@@ -51,7 +51,7 @@ def gradients(function, numbers, incoming, plain):
 
 @pytest.mark.parametrize("name", [*OF_TWO, *OF_ONE])
 def test_each_scalar_form_matches_its_formulas(name):
-    """Also where a gradient is zero and the derivative is not finite."""
+    """This includes zero gradients of derivatives that are not finite."""
     function, count = (OF_TWO[name], 2) if name in OF_TWO else (OF_ONE[name], 1)
     with np.errstate(all="ignore"):
         for numbers in itertools.product(NUMBERS, repeat=count):
@@ -176,7 +176,7 @@ def test_both_engines_agree_on_drawn_programs(steps, looked_at):
 
 @given(steps(), st.integers(0, 100))
 def test_gradients_of_a_part_of_the_leaves(steps, middle):
-    """Runs that are restricted, for which the graph is walked first."""
+    """These runs are restricted, so the graph is traversed first."""
     x, y = (vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True) for _ in range(2))
     found = []
     for plain in (False, True):
@@ -259,7 +259,7 @@ def test_arrays_written_element_by_element(way, earned, monkeypatch):
 
 @pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
 def test_conversions_of_gradients_to_lists_are_linear(monkeypatch):
-    """Also where each of a few writes is followed by an operation that needs an array."""
+    """This includes writes in small groups, each followed by an operation that needs an array."""
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 4)
 
     def allocated(n):
@@ -283,7 +283,7 @@ def test_conversions_of_gradients_to_lists_are_linear(monkeypatch):
     ids=["left", "right", "right, turned", "left, turned", "beside a constant"],
 )
 def test_a_value_used_after_later_writes_costs_no_extra_gradient(used):
-    """A read that waits for nothing must not make gradients for versions of its base that have none yet."""
+    """A read that runs early must not create gradients for versions of its base that have none yet."""
 
     def allocated(n):
         x = vg.Tensor(np.ones(n), requires_grad=True)
@@ -393,7 +393,7 @@ def test_absorbed_nodes_are_released(saved):
 
 
 def test_long_formulas_are_merged_in_bounded_time():
-    """Each number twice: by following every edge, this would never end."""
+    """Each number is used twice, so following every edge would take exponential time."""
     x = vg.Tensor([0.5], requires_grad=True)
     s = x[0]
     for _ in range(100):

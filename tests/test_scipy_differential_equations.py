@@ -155,7 +155,7 @@ def test_without_history_the_solution_is_scipys():
 
 @pytest.mark.parametrize("fast", [1.0, 1e4])
 def test_odeint(fast):
-    """Values are SciPy's; gradients follow an explicit method, or an implicit one where the equation is stiff."""
+    """Values are SciPy's; gradients follow an explicit method, or an implicit one if the equation is stiff."""
 
     def slope(y, t, fast):
         return [-fast * (y[0] - np.cos(y[1])), y[0] - 0.1 * y[1]]
@@ -201,7 +201,7 @@ def test_ode_continues_from_call_to_call(name):
 
 
 def test_solutions_with_conditions_at_both_ends():
-    """Bratu's equation, of which the slope at the start depends on the strength, the conditions and the length."""
+    """The slope of Bratu's equation at the start depends on the strength, the conditions and the length."""
     strength, end, width = (vg.Tensor(each, requires_grad=True) for each in (1.3, 0.2, 1.0))
 
     def solved(module, strength, end, width, stack):
@@ -311,7 +311,7 @@ def test_jacobians_are_computed_again_where_they_change():
 
 
 def test_jacobians_are_not_recorded_for_captured_parameters():
-    """They are constants of the equations of a step: the gradient of the parameter comes from the corrections."""
+    """They are constants in the equations of a step; the corrections carry the gradient of the parameter."""
     k = vg.Tensor([0.5, 2.0], requires_grad=True)
 
     def slope(t, y):

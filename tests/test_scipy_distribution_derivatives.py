@@ -86,7 +86,7 @@ def test_values_outside_the_support_match_scipy_and_have_zero_gradient(name):
 @pytest.mark.parametrize("nc", [0.4, 9.0])
 @pytest.mark.parametrize("place", [-0.8, 0.0, 2.3])
 def test_noncentral_distributions(name, nc, place):
-    """Near the centre and far from it, on both sides of 0, at which the derivative is not lost."""
+    """The points are near the centre and far from it, on both sides of 0, where the derivative keeps its digits."""
     given = [2.3 if name != "nct" and place <= 0 else place, *PARAMETERS[name][:-1], nc]
     for method in ("logpdf", "cdf"):
         leaves = [leaf_of(each) for each in given]
@@ -105,7 +105,7 @@ def test_noncentral_distributions(name, nc, place):
 
 
 def test_distributions_without_formulas_refuse_histories():
-    """Others are SciPy's own, and no distribution of it lacks its functions."""
+    """These distributions are SciPy's own, with all their functions."""
     for name in ("kappa3", "hypergeom"):
         ours = getattr(stats, name)
         if name == "kappa3":

@@ -346,7 +346,7 @@ def test_bivariate_splines_of_numbers_have_a_grid_of_one_point():
 
 
 def test_splines_of_high_degrees_are_evaluated():
-    """FITPACK, by which SciPy converts them to piecewise polynomials, writes beyond its memory for them."""
+    """FITPACK, which SciPy uses to convert them to piecewise polynomials, writes beyond its memory."""
     tck = theirs.splantider(theirs.splrep(np.arange(8.0), np.sin(np.arange(8.0))), 5)
     wanted, places = theirs.BSpline(*tck), vg.Tensor(np.linspace(0.5, 6.5, 5), requires_grad=True)
     found = ours.splev(places, tck)

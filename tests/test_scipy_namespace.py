@@ -228,7 +228,7 @@ def test_distributions_are_derived_from_scipys():
 
 
 def test_integrals_of_functions_are_scipys_at_singularities():
-    """SciPy extrapolates there: the gradient divides the intervals until it agrees with the value."""
+    """SciPy extrapolates there; the gradient subdivides the intervals until it agrees with the value."""
     from scipy import integrate as theirs
 
     from viewgrad import numpy as tensors

@@ -34,7 +34,7 @@ def table():
 
 
 def test_the_example_of_the_page(tmp_path):
-    """Run as a program of its own, since SciPy must not be imported before."""
+    """The example runs in a separate process, because SciPy must not be imported before it."""
     example = tmp_path / "example.txt"
     example.write_text(re.search(r"```pycon\n(.*?)```", PAGE.read_text(), re.DOTALL)[1])
     program = f"import doctest; print(doctest.testfile({str(example)!r}, module_relative=False))"

@@ -112,7 +112,7 @@ def test_without_a_history_the_answers_are_scipys():
     ],
 )
 def test_seven_derivatives_of_a_search_result(function, power):
-    """The first power of `a` that is found is that of a formula, and so are its derivatives."""
+    """The solution has a closed form, and so have its derivatives."""
     a = vg.Tensor(2.0, requires_grad=True)
     found, exact = function(a), 2.0**power
     for order in range(7):
@@ -147,7 +147,7 @@ def test_minimize_raises_if_history_was_lost():
     }.values(),
 )
 def test_a_minimum_at_a_kink_is_an_error(function):
-    """Newton's method does not end there: the gradient was noise, or a part of the right one."""
+    """Newton's method does not converge there, so a gradient would be noise."""
     a = leaf(1.0, 2.0)
     with pytest.raises(DifferentiabilityError, match="smaller tolerance"):
         optimize.minimize(lambda x: function(x, a), [0.5, 0.5], method="Nelder-Mead")
@@ -169,7 +169,7 @@ CLOSE = {"ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-14}
 
 @pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy", "arctan", own_loss])
 def test_curve_fit_minimizes_the_given_loss(loss):
-    """What is least is the loss, not the sum of squares; the scale of the loss has a gradient too."""
+    """The loss is minimized instead of the sum of squares, and its scale has a gradient."""
 
     def fitted(heights, scale):
         place, covariances = optimize.curve_fit(
@@ -244,7 +244,7 @@ def test_curve_fit_starts_within_bounds_and_takes_a_jacobian():
 
 
 def test_least_squares_passes_named_arguments_to_the_jacobian():
-    """Without them, the solution was that of other arguments."""
+    """Without them, the Jacobian would be that of other arguments."""
     found = optimize.least_squares(
         lambda x, a=0.0: (x - a) ** 2 + 5.0, 2.0, jac=lambda x, a=0.0: 2.0 * (x - a), kwargs={"a": 3.0}
     )

@@ -141,7 +141,7 @@ def test_distributions(ours, theirs, point):
 
 @pytest.mark.filterwarnings("ignore:Some rows of `p` do not sum to 1:FutureWarning")
 def test_multinomial_probabilities_that_do_not_sum_to_one_are_as_in_scipy():
-    """SciPy up to 1.17 replaces the last one; from 1.18 on it gives NaN."""
+    """SciPy up to 1.17 replaces the last one; SciPy 1.18 returns NaN."""
     given = [[0.2, 0.5, 0.4], [0.2, 0.5, 0.3]]
     for p in given:
         found = stats.multinomial.logpmf([1, 2, 0], 3, leaf(p)).detach().numpy()

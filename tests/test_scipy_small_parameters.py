@@ -135,7 +135,7 @@ def test_distributions_where_a_part_of_their_formula_rounds_to_0_or_1(name, meth
 
 
 def test_generalized_normal_quantiles_near_the_uniform_distribution():
-    """SciPy's are 0 there, as its intermediate power is."""
+    """SciPy returns 0 there, because an intermediate power underflows."""
     np.testing.assert_allclose(
         stats.gennorm.ppf(vg.Tensor([0.1, 0.4, 0.9], requires_grad=True), 1e5).detach(), [-0.8, -0.2, 0.8], rtol=1e-4
     )

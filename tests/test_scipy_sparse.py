@@ -77,7 +77,7 @@ def test_derivatives(name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_match_dense_arrays(name):
-    """The same program, with dense arrays for sparse ones where both mean the same."""
+    """The same program runs with dense arrays, for operations that mean the same on both."""
     d, x = (each.detach() for each in inputs(False))
     found = PROGRAMS[name](d, x)
     scipys = scipy.sparse.coo_array((d.numpy(), (ROWS, COLS)), shape=(4, 4))
@@ -108,7 +108,7 @@ def peak_of(run):
 
 @pytest.mark.parametrize("kind", ["product", "spsolve", "cg", "second derivative"])
 def test_memory_grows_with_the_stored_values(kind):
-    """Of a matrix of 20000 rows and columns; a dense one would take 3200 MB."""
+    """The matrix has 20000 rows and columns; a dense one would take 3200 MB."""
     n = 20_000
 
     def run():
@@ -235,7 +235,9 @@ def test_sparse_jacobian(mode):
 
 
 def test_groups_of_columns():
-    """An arrow: its columns all meet in the last row, its rows in the last column; reverse mode takes two passes."""
+    """The columns of an arrow matrix all share the last row, and its rows the last column; reverse mode takes two
+    passes.
+    """
     n = 50
     arrow = scipy.sparse.coo_array((np.ones(2 * n), ([*range(n), *[0] * n], [*range(n), *range(n)])), shape=(n, n))
     calls = []

@@ -147,7 +147,7 @@ def test_an_order_that_has_a_history_is_refused():
 @pytest.mark.parametrize("name", ["softplus", "spence", "yv", "kolmogorov", "expit", "struve", "tandg", "ndtri_exp"])
 @pytest.mark.parametrize("has_history", [False, True])
 def test_results_are_written_to_out(name, has_history):
-    """Functions of operators, of our own formulas, and those without a derivative; by name, by position, in part."""
+    """This covers functions of operators, formulas of the library, and functions without a derivative."""
     function, count = getattr(theirs, name), 2 if name in ("yv", "struve") else 1
     values = [np.linspace(0.3, 0.9, 4)[::-1], np.linspace(1.2, 1.9, 4)][-count:]
     if name in ("kolmogorov", "ndtri_exp") and has_history:

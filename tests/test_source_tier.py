@@ -746,7 +746,7 @@ def test_results_may_be_lists_of_numbers():
 
 
 def test_gradients_of_functions_of_lists():
-    """A function of one array takes a list of numbers, too; the gradient has one part for each of them."""
+    """A function of one array also accepts a list of numbers; the gradient has one part for each of them."""
 
     def f(a, b):
         c = onp.linalg.norm([a, b * 2.0, 3.0]) + onp.sum([a, b]) * onp.mean((a, b))
@@ -1023,7 +1023,7 @@ def pushes_in_branches_and_loops_to_a_tolerance(x):
 
 @pytest.mark.parametrize("function", [outer_pushes_after_inner_ones, pushes_in_branches_and_loops_to_a_tolerance])
 def test_kernels_write_nothing_beyond_the_tape(function, uncompiled_kernels, monkeypatch):
-    """Python runs the kernels, and a run fails that writes beyond the end."""
+    """The kernels run in Python, where a write beyond the end raises."""
     x = onp.linspace(0.3, 1.7, 7)
     expected = vg.func.value_and_grad(function)(x)
     for size in range(1, 90):

@@ -128,7 +128,7 @@ def test_std_of_selected_equal_values_has_zero_gradient(function):
 
 
 def test_determinants_of_matrices_with_infinities():
-    """LAPACK's search for singular values never ended for the first of them."""
+    """LAPACK's iteration for singular values did not terminate for the first of them."""
     first = [[INF, 0.8, 1.2], [0.5, 1.4, 1.0], [INF, -INF, 0.8]]
     x = vg.Tensor([first, np.eye(3), np.zeros((3, 3))], requires_grad=True)
     gradient = vg.autograd.grad(vg.linalg.det(x), x, [vg.ones(3)])[0].numpy()

@@ -59,7 +59,9 @@ def test_gradcheck(f, name):
 
 
 def test_functions_of_widely_spread_eigenvalues():
-    """Eigenvalues close relative to the largest one, but not to each other: no integral may be used there."""
+    """Some eigenvalues are close relative to the largest one but not to each other, so the integral form must not be
+    used.
+    """
     a = vg.Tensor(np.diag([1e-6, 3e-6, 1.0, 1000.0]))
     slopes = func.jacrev(lambda a: linalg.spectral_function(a, vg.log)[0, 1])(a)
     assert slopes[0, 1] + slopes[1, 0] == pytest.approx(np.log(3.0) / 2e-6, rel=1e-9)
@@ -122,7 +124,7 @@ def test_cholesky_ex():
 
 
 def test_jitter_in_a_compiled_function():
-    """The number of attempts depends on values: each call makes its own."""
+    """The number of attempts depends on values, so each call makes its own."""
     def log_determinant(a):
         jitter = 0.0
         while True:

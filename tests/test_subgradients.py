@@ -98,7 +98,7 @@ def test_inactive_relu_has_zero_gradient_for_any_cotangent():
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
 @pytest.mark.parametrize("count", [6, 6000])
 def test_masked_elements_get_zero_for_any_cotangent(count, dtype):
-    """Many are masked as integers: infinities, NaN and -0 come out as with `where`."""
+    """Large arrays are masked as integers; infinities, NaN and -0 match the results of `where`."""
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1.0, -0.0, 0.0, 2.0, np.nan, np.inf, -np.inf], dtype), count)
     incoming = rng.choice(np.array([-0.0, 0.0, 0.3, np.nan, np.inf, -np.inf], dtype), count)

@@ -232,7 +232,7 @@ def returned(y):
 @pytest.mark.parametrize("function", [only, written_behind, written_before, seen_by_a_view, returned])
 @pytest.mark.parametrize("times", [1, 3])
 def test_arguments_lose_their_history_in_calls_too(function, times):
-    """A traced or compiled function does to its arguments what the function does."""
+    """A traced or compiled function detaches its arguments as the function does."""
     found = []
     for called in (function, function_of(function, vg.ones(3, requires_grad=True) * 2), vg.compile(function)):
         for _ in range(times):
@@ -249,7 +249,7 @@ def test_arguments_lose_their_history_in_calls_too(function, times):
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("twice", [False, True])
 def test_views_from_before_their_base_had_a_history(inner, used, twice):
-    """They have the history that ended, in traces as in eager mode; where two have ended since, traces refuse them."""
+    """They keep the ended history in traces as in eager mode; if two histories have ended since, traces reject them."""
 
     def function(x):
         y = np.zeros_like(x) if twice else vg.zeros(3)

@@ -168,7 +168,7 @@ def test_other_inputs(function):
 
 @pytest.mark.parametrize("spread", [lambda x: np.broadcast_to(x[:1], (3,)), lambda x: sliding_window_view(x, 2)])
 def test_parts_of_a_broadcast_tensor(spread):
-    """Which of them a part is cannot be determined by its memory: each would have the gradient of all."""
+    """Its elements share memory, so a trace cannot tell which of them a view contains."""
 
     def make():
         return vg.Tensor([1.0, 2.0, 3.0], requires_grad=True) * 1
@@ -196,7 +196,7 @@ def test_frozen_tensors_and_generators_are_known():
 
 
 def test_frozen_tensors_are_searched_for_after_futures_were_awaited():
-    """In CPython 3.12.1, to visit the state of `_asyncio` twice does not end once futures have been awaited."""
+    """In CPython 3.12.1, visiting the state of `_asyncio` twice does not terminate once futures have been awaited."""
 
     async def wait():
         future = asyncio.get_running_loop().create_future()

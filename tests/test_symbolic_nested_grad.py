@@ -145,7 +145,7 @@ class TwoOfWhichOneIsRefused(vg.autograd.Function):
 
 
 def test_undefined_gradients_do_not_reach_steps():
-    """By the interpreter, by sources, by graphs that are specialised, to the second order."""
+    """This is checked with the interpreter, with sources and with specialized graphs, to second order."""
 
     def function(x):
         cube, floor = TwoOfWhichOneIsRefused.apply(x)

@@ -313,7 +313,7 @@ def test_a_graph_is_inlined():
 
 
 def test_the_first_backward_pass_does_nothing_for_temporaries():
-    """The result is as if written by hand: no zeros, no sums with them, no formula twice."""
+    """The result is what one would write by hand: no zeros, no sums with them, no formula twice."""
 
     def simple(a, b):
         t = a + b

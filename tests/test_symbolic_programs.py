@@ -92,7 +92,7 @@ def test_drawn_programs_that_end_histories(request):
 
 
 def test_sum_of_gradients_with_one_differentiable_summand():
-    """Nothing flows to the gradient of one operand, which is zeros; the sum with that of the other has a derivative."""
+    """The gradient of one operand is a constant zero; its sum with the other's has a derivative."""
     check(lambda x: (np.copysign(x, x) * [1.0, 3.0]).sum(), [np.array([0.5, -2.0])], "copysign(x, x)")
     check(lambda x: (np.copysign(x, x) * x + np.hypot(x, x)).sum(), [np.array([0.5, -2.0])], "copysign(x, x) * x")
 

@@ -243,7 +243,7 @@ WRITES = {
 @pytest.mark.parametrize("replay", [False, True])
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_elements_of_old_views_have_the_history_of_later_writes(write, replay, dtype):
-    """Views that are overwritten whole, in part or not at all, at first and second order."""
+    """Views are overwritten completely, in part or not at all, at first and second order."""
 
     def end(kept):
         x = vg.Tensor(np.array([1.0, 2.0, 3.0], dtype), requires_grad=True)
@@ -290,7 +290,7 @@ DEPENDING = {
 @pytest.mark.parametrize("transform", [lambda f: f, vg.func.functionalize], ids=["eager", "functionalize"])
 @pytest.mark.parametrize("write", DEPENDING.values(), ids=DEPENDING)
 def test_writes_that_depend_on_the_own_history_of_an_old_view(write, transform):
-    """They do as if the base had not been detached, for whoever looks through a view."""
+    """Seen through a view, the result is as if the base had not been detached."""
     found = []
     for kept in (True, False):
         x, y = leaf(1.0, 2.0, 3.0), leaf(0.5, 0.7)

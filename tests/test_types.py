@@ -177,7 +177,7 @@ MISTAKES = {
 
 
 def test_the_stub_files_are_current(monkeypatch):
-    """`python tools/stubs.py` writes them."""
+    """`python tools/stubs.py` generates them."""
     monkeypatch.syspath_prepend(TOOLS)
     written_stubs = importlib.import_module("stubs").written_stubs
     for path, text in written_stubs().items():

@@ -130,7 +130,8 @@ def test_compiled_functions_run_their_program_for_each_example():
 
 
 def test_cost_is_linear_in_the_number_of_examples():
-    """The backward pass of a batch scatters into one buffer: nodes grow with the examples, and no faster."""
+    """The backward pass of a batch scatters into one buffer, and the number of nodes is proportional to the examples.
+    """
     def nodes(count):
         x = vg.Tensor(np.ones((count, 3)), requires_grad=True)
         y = func.vmap(lambda row: row.sum() * row[0])(x)
