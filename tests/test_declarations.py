@@ -237,7 +237,7 @@ REJECTED = {
     "strides in place": (
         ("bad(self)", {"self": "where(self.strides, grad, 0)"}, {"inplace": True}),
         "operator 'bad', formula 'where(self.strides, grad, 0)' for self, position 7: self.strides may not be read in "
-        "an operator that has an in-place variant, with its own strides",
+        "an operator with an in-place variant, whose strides may differ",
     ),
     "not_implemented in a term": (
         ("bad(self)", {"self": "grad + not_implemented('reason')"}, {}),

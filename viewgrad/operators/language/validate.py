@@ -257,7 +257,7 @@ def _check_metadata(formula: Formula, context: FormulaContext, inplace: bool) ->
         if inplace:
             raise context.error(
                 use.position,
-                f"{what} may not be read in an operator that has an in-place variant, with its own strides",
+                f"{what} may not be read in an operator with an in-place variant, whose strides may differ",
             )
 
 

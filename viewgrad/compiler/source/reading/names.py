@@ -124,7 +124,7 @@ class NameReader(ObjectReader):
     def defined(self, value: Any, node: Any) -> Any:
         """Return a variable that may be undefined, after emitting a check that it is defined."""
         if value is CONFLICT:
-            raise self.out.refused("a variable is of several kinds", node)
+            raise self.out.refused("a variable has values of several types", node)
         if isinstance(value, SeveralLists):
             raise self.on_one_heap(value, node)
         if isinstance(value, CellOrNumber):
