@@ -1,4 +1,4 @@
-"""Maximum-likelihood estimates of SciPy's distributions, as functions of the data."""
+"""Maximum-likelihood estimates and distribution functions of SciPy's distributions."""
 
 import numpy as np
 import pytest
@@ -38,6 +38,17 @@ def test_estimates_by_an_inexact_search_have_the_derivatives_of_the_optimum():
 def test_fixed_parameters_have_gradients():
     slope = vg.func.grad(lambda loc: stats.norm.fit(X, floc=loc)[1])(1.2)
     assert slope == pytest.approx((1.2 - X.mean()) / np.sqrt(((X - 1.2) ** 2).mean()))
+
+
+@pytest.mark.parametrize("k", [-3, -1, 0, 2])
+def test_skellam_distribution_functions(k):
+    p = np.array([2.0, 1.5])
+    for name in ("cdf", "sf"):
+        of = lambda p, name=name: getattr(stats.skellam, name)(k, p[0], p[1])
+        value, slope = vg.func.value_and_grad(of)(p)
+        assert value == pytest.approx(of(p), rel=1e-10)
+        expected = [(of(p + step) - of(p - step)) / 2e-5 for step in 1e-5 * np.eye(2)]
+        np.testing.assert_allclose(slope, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["expon", "uniform", "pareto"])

@@ -36,6 +36,7 @@ KEPT = {
     "calculus": lambda a, xr: a.integrate("s") * a.differentiate("s"),
     "polynomials": lambda a, xr: a.polyfit("s", 1).polyfit_coefficients,
     "groups": lambda a, xr: a.assign_coords(g=("s", [0, 0, 1])).groupby("g").mean(),
+    "rolling windows": lambda a, xr: a.rolling(s=2).mean().fillna(0.0) + a.rolling(s=2).construct("w").sum("w"),
     "weights": lambda a, xr: a.weighted(xr.DataArray([1.0, 2.0, 3.0], dims="s")).mean("s"),
     "partial products": lambda a, xr: a.dot(a, dim="s"),
     "a ufunc": lambda a, xr: xr.apply_ufunc(vg.sin, a),

@@ -120,6 +120,8 @@ if not TYPE_CHECKING:  # a type checker accepts any name of a module that define
             module, attribute = _LAZY[name]
             found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
             return found
+        if name == "lib":  # rolling windows of xarray look up its stride_tricks in the namespace of an array
+            return importlib.import_module(f"{__name__}.numpy.lib")
         hint = f": {MODULE_HINTS[name]}" if name in MODULE_HINTS else ""
         message = f"module {__name__!r} has no attribute {name!r}{hint}"
         # used by Python for suggestions of similar names

@@ -95,6 +95,17 @@ DISCRETE: Final = (
             - (np.sqrt(m) - np.sqrt(n)) ** 2
         ),
         everywhere, discrete=True, moments=(lambda m, n: m - n, lambda m, n: m + n),
+        # By the noncentral chi-squared distribution, whose degrees of freedom must be positive on both sides.
+        cdf=lambda k, m, n: np.where(
+            k >= 0,
+            1.0 - special.chndtr(2.0 * m, 2.0 * (np.maximum(k, 0.0) + 1.0), 2.0 * n),
+            special.chndtr(2.0 * n, -2.0 * np.minimum(k, -1.0), 2.0 * m),
+        ),
+        sf=lambda k, m, n: np.where(
+            k >= 0,
+            special.chndtr(2.0 * m, 2.0 * (np.maximum(k, 0.0) + 1.0), 2.0 * n),
+            1.0 - special.chndtr(2.0 * n, -2.0 * np.minimum(k, -1.0), 2.0 * m),
+        ),
     ),
     Distribution(
         "planck", ("lambda_",), lambda k, a: np.log(-np.expm1(-a)) - a * k, positive, discrete=True,
