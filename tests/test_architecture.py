@@ -18,7 +18,7 @@ PACKAGE = Path(viewgrad.__file__).parent
 DOCS = PACKAGE.parent / "docs"
 # Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
 FLOORS = [
-    *("errors", "progress", "tensor", "adoption", "views", "operators", "autograd"),
+    *("errors", "progress", "type_aliases", "tensor", "adoption", "views", "operators", "autograd"),
     *("func", "trace", "symbolic", "compiler", "testing"),
 ]
 CORE = FLOORS[:8]  # packages that do not print programs

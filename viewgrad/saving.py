@@ -22,10 +22,10 @@ import numpy as np
 from .errors import AutogradError, TreeError
 from .tensor.tensor import Tensor, from_new_array, is_scalar
 from .tensor.trace_hooks import array_of
+from .type_aliases import Array
 
 __all__ = ["load", "save"]
 
-Array = np.ndarray[Any, Any]
 STRUCTURE: Final = "structure"
 DEEPEST: Final = 200  # levels of nesting
 PLAIN: Final = (type(None), bool, int, float, str)

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from viewgrad.operators.samples import Array, Call, case, draws
+from viewgrad.operators.samples import Call, case, draws
+from viewgrad.type_aliases import Array
 
 from .trials import trial
 

@@ -20,11 +20,11 @@ from ..tensor.async_safety import isolated
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, MODE, OTHER_ENGINE, TRACE, current_mode
 from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, Edge, Node, OptionalEdge, node_of
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from ..views.scalar_nodes import ScalarNode
 from ..views.view_functions import Permuted, Reshaped
 from .engine import Gradient, GraphTask
 
-Array = np.ndarray[Any, Any]
 Rule = Callable[[Any, Array, tuple[OptionalEdge, ...]], tuple[Any, ...] | None]
 
 KNOWN: Final[weakref.WeakKeyDictionary[Any, Rule | None]] = weakref.WeakKeyDictionary()  # by class of nodes

@@ -46,13 +46,13 @@ from ..tensor.refcounts import (
 )
 from ..tensor.saved_windows import address_of
 from ..tensor.tensor import Tensor, as_buffered, from_array, held_grad, is_scalar
+from ..type_aliases import Array
 from ..views.copy_slices import CopySlicesOfCopy
 from ..views.view_nodes import ViewBackward
 from .engine import Gradient, GraphTask, ViewNode
 from .hook_runner import accumulating
 from .scalar_engine import run_scalars
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 np_add: Final = np.add

@@ -22,11 +22,11 @@ from ..errors import GradcheckError
 from ..tensor.async_safety import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor, from_array
+from ..type_aliases import Array
 from ..views.geometry import overlaps_itself
 from .api import grad
 from .modes.forward_ad import dual_level, make_dual, unpack_dual
 
-Array = np.ndarray[Any, Any]
 SEED: Final = 20240229  # the seed of the random directions, so that failures are reproducible
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..tensor.node import AccumulateGrad, Edge, Node, node_of
 from ..tensor.tensor import from_array
+from ..type_aliases import Array
 from .fast_engine import accumulate_alone
 
-Array = np.ndarray[Any, Any]
 MISSED: Final = object()  # returned if the pass needs the engine
 
 

@@ -32,12 +32,12 @@ from ..tensor.node import (
 )
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_array
+from ..type_aliases import Array
 from ..views.scalar_nodes import ScalarOfTwo
 from .batched_engine import batched_gradients, is_library_node, pays_off
 from .execute import run_backward
 from .shared_inputs import Inputs
 
-Array = np.ndarray[Any, Any]
 FEWEST_ROWS: Final = 4  # rows of a Jacobian; fewer are not computed together
 ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients increase the memory needed
 ROUNDING: Final = 0.5  # parts below this power of the machine epsilon count as zero

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..type_aliases import Array
 from .granularity import SINGLE, Grain, Runs, grain_of, runs_of
 from .index_expr import Integer
 from .loop_ir import Access, Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
 
-Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # the maximum number of differences between positions that are inspected
 LARGEST: Final = 30_000_000  # accesses; for larger numbers, no analysis is made
 UNKNOWN: Final = 1 << 60  # the number of elements accessed by a step whose window is moved by computed integers

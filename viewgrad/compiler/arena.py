@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ..tensor.refcounts import ALONE_AFTER_POP, getrefcount
+from ..type_aliases import Array
 
-Array = np.ndarray[Any, Any]
 LEAST: Final = 8_000  # elements; allocating less memory than this costs nothing
 MOST: Final = 8_000_000  # elements; larger arrays are not kept
 SPARE: Final = 2  # the maximum number of arrays kept for later runs

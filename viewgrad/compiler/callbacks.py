@@ -18,10 +18,10 @@ from ..tensor.tensor import from_array
 from ..trace.attributes import typed
 from ..trace.evaluate import forward_call
 from ..trace.primitives import operator_of
+from ..type_aliases import Array
 from .callback_vjps import Gradient, gradient_by_formula
 from .element_types import INTEGER, kind_of, widened
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Kind = tuple[Shape, np.dtype[Any]] | None
 FAILED: Final = 1

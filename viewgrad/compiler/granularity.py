@@ -5,14 +5,13 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
+from ..type_aliases import Array
 from .loop_ir import Access
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen

@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
+from ..type_aliases import Array
 from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants, size, with_ints
 
 LONG: Final = 40  # terms; shorter sequences are unchanged
@@ -26,7 +27,6 @@ DEEPEST: Final = 3  # the maximum depth of nested loops that are unrolled
 MOST_BODIES: Final = 24
 MOST_TERMS: Final = 1_000_000
 CANDIDATES: Final = 24
-Array = np.ndarray[Any, Any]
 
 
 @attrs.define(eq=False)

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ..trace.signature import laid_out
+from ..type_aliases import Array
 from .adjoint import Adjoint, Tape
 from .arena import Arena
 from .backends.backends import Code, Executor, careful_executor, generate_code
@@ -18,7 +19,6 @@ from .element_types import SINGLE
 from .loop_ir import Buffer, Program, Write, steps_of
 from .memory_plan import Gradient, MemoryPlan, Placement
 
-Array = np.ndarray[Any, Any]
 PLAIN: Final = 0x401  # the flags of a writeable array in C order
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # raised where NumPy returns inf or nan
 ERRORED: Final = 1 << 30  # returned instead of a line number: an operator raised an exception

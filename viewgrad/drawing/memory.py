@@ -14,10 +14,10 @@ from ..tensor.node import Node, OptionalEdge, node_of
 from ..tensor.saved import LostTensor, Released, SavedConstant, SavedTensor
 from ..tensor.saved_windows import address_of
 from ..tensor.tensor import Tensor, root_of
+from ..type_aliases import Array
 from ..views.copy_slices import CopySlices
 from .svg import ACCENT, CHARACTER, GREEN, ORANGE, Drawing, box, label, line, sheet
 
-Array = np.ndarray[Any, Any]
 MOST_CELLS: Final = 24
 CELL: Final = 26.0
 ROW: Final = 30.0

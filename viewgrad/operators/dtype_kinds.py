@@ -17,9 +17,9 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from .language.spec import Formula, Operator
 
-Array = np.ndarray[Any, Any]
 POINTS: Final = 4
 STEP: Final = 1e-6
 WRONG: Final = 1e-3  # relative to the size of the compared values; the error of a correct formula is much smaller

@@ -16,11 +16,11 @@ from ..tensor.node import new
 from ..tensor.saved import SavedConstant
 from ..tensor.tensor import Tensor, current_edge, from_array, root_of
 from ..tensor.trace_hooks import array_of, observed
+from ..type_aliases import Array
 from ..views.geometry import TensorGeometry
 from ..views.unbroadcast import Like, match_spec
 from .language.namespace import TENSOR_FUNCTIONS
 
-Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096
 # Options of these types may change between the forward and the backward pass, so nodes store copies.
 MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})

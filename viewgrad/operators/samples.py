@@ -13,7 +13,6 @@ import numpy as np
 from .dtype_kinds import as_list
 from .language.spec import Operator
 
-Array = np.ndarray[Any, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 

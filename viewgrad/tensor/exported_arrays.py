@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DetachedConversionError
+from ..type_aliases import Array
 from .conversions import captured_write_refused, noted
 from .saved_windows import address_of
 from .storage import Storage
 
-Array = np.ndarray[Any, Any]
 # The storages that have exported arrays, by address, with the objects that these arrays keep alive.
 _EXPORTS: Final[dict[int, tuple[weakref.ref[Storage], weakref.WeakSet[Window]]]] = {}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from ..errors import FreedGraphError, SavedValueError
+from ..type_aliases import Array
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-Array = np.ndarray[Any, Any]
 
 
 class SavedTensor:

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..type_aliases import Array
 from .indices import window_at
 from .refcounts import (
     ALONE_FROM_ROW,
@@ -31,7 +32,6 @@ from .refcounts import (
 )
 from .saved import SavedTensor
 
-Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; omitted dimensions are whole
 Entry = tuple[SavedTensor, Box]
 

@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
+from ..type_aliases import Array
 from .equality import is_same_array
 from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Edge, Node, new
@@ -27,7 +28,6 @@ from .trace_hooks import OBSERVER, PROFILER
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 LARGE: Final = 2048  # bytes; comparing more than this takes longer than copying
 PRESERVED_KEPT: Final = 1000  # the number of the latest copies before writes that a storage records

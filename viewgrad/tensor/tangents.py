@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..errors import GradientMismatchError, InterruptedWriteError
+from ..type_aliases import Array
 from .exported_arrays import has_plain_readers, history_refused
 from .forward_levels import LEVEL, DualLevel, at_level, open_levels
 from .modes import FORWARD, current_mode
@@ -28,8 +29,6 @@ from .tensor import Tensor, current_edge, from_new_array, is_scalar, tensor_like
 
 if TYPE_CHECKING:
     from .view_meta import ViewMeta
-
-Array = np.ndarray[Any, Any]
 
 
 class Tangent:

@@ -23,6 +23,7 @@ from ..errors import (
     UnsupportedFunctionError,
     UnsupportedTypeError,
 )
+from ..type_aliases import Array
 from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
 from .escapes import has_history, has_tangent, is_differentiated, is_within_transform, record_escape
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 else:
     OperatorMethods = object
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 C = TypeVar("C", bound=Callable[..., Any])
 # The operands that arithmetic with tensors accepts, for type checkers; this excludes strings and None.

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from ..type_aliases import Array
 from .modes import TRACE, current_mode
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-Array = np.ndarray[Any, Any]
 
 
 class Observer(Protocol):

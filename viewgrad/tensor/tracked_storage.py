@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ..type_aliases import Array
 from .exported_arrays import window_at
 from .saved_windows import address_of, reach_of
 from .storage import Storage
@@ -19,7 +20,6 @@ from .storage import Storage
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-Array = np.ndarray[Any, Any]
 FIRST_PRUNE: Final = 64  # the number of tensors of a storage above which dead ones are dropped
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..type_aliases import Array
 from . import program_ops as s
 from .functions import view_of_array
 from .indices import index_value
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.define(eq=False)

@@ -14,13 +14,12 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..tensor.tensor import Tensor, held_grad
+from ..type_aliases import Array
 from ..views.construct import view_replay
 from .alias_model import AliasModel
 from .finite_differences import Estimate, finite_differences, second_differences
 from .functional_oracle import FunctionalOracle
 from .program import Program
-
-Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # tolerance for two exact computations
 CLOSE_THIRD = 1e-7  # the same tolerance for third derivatives

@@ -13,11 +13,10 @@ from ..autograd.modes.profile import profile
 from ..autograd.modes.saved_hooks import saved_tensors_hooks
 from ..func import functionalize
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from . import program_ops as s
 from .checks import CLOSE, Gradients, Mismatch, array_of, compare_all, differentiated, gradients, weights_for
 from .program import Program
-
-Array = np.ndarray[Any, Any]
 
 
 def check_feature(program: Program, feature: str, *, order: int = 2) -> None:

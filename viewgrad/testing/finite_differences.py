@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from ..type_aliases import Array
 from . import program_ops as s
 from .functions import ProgramFunction
 from .reference_machine import Cells, Given, Places, ReferenceMachine, from_cells, parts
 
 if TYPE_CHECKING:
     from .program import Program
-
-Array = np.ndarray[Any, Any]
 
 FIRST = 4e-3  # the step for first derivatives
 SECOND = 1.6e-2  # the step for second derivatives

@@ -14,11 +14,10 @@ import attrs
 import numpy as np
 
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from . import program_ops as s
 from .functions import ProgramFunction
 from .reference_machine import Cells, Given, Places, ReferenceMachine, from_cells
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.define(eq=False)

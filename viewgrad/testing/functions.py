@@ -19,9 +19,8 @@ from ..operators.language.spec import Operator
 from ..tensor.modes import no_grad
 from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from .indices import index_source
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 from hypothesis import strategies as st
 
+from ..type_aliases import Array
 from . import program_ops as s
 from .alias_model import AliasModel
 from .functions import ELEMENTWISE, LARGEST, OTHERS, ProgramFunction, ViewOp, view_of_array
@@ -17,7 +18,6 @@ from .program import Program
 from .shapes import are_operands, broadcastable, fits_into, is_index, same_window
 from .view_strategies import LARGEST_SIZE, array_indices, basic_indices, leaves, unpack_ops, view_ops
 
-Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 
 NUMBERS = (2.0, 0.5, -1.0, 1.5, -0.25, 1, 3)

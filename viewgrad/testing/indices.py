@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..type_aliases import Array
+
 Index = tuple[Any, ...]
 
 

@@ -14,10 +14,9 @@ from typing import Any, ClassVar, Final, Protocol
 import attrs
 import numpy as np
 
+from ..type_aliases import Array
 from .functions import ProgramFunction, ViewOp
 from .indices import Index, array_source, index_source, names_in_index
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen

@@ -17,11 +17,11 @@ from typing import Any, Generic, TypeVar
 import attrs
 import numpy as np
 
+from ..type_aliases import Array
 from . import program_ops as s
 from .functions import ProgramFunction, ViewOp, view_of_array
 from .indices import Index, index_value
 
-Array = np.ndarray[Any, Any]
 Places = tuple[Array, ...]
 H = TypeVar("H")
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..tensor.saved_windows import address_of
-
-Array = np.ndarray[Any, Any]
+from ..type_aliases import Array
 
 
 def broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -12,6 +12,7 @@ import viewgrad
 
 from ..operators.language.spec import Operator
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from .functions import ProgramFunction, function_of, function_of_tensors
 from .generator import ProgramGenerator
 from .indices import index_value
@@ -20,7 +21,6 @@ from .view_strategies import array_indices as nested_array_indices
 from .view_strategies import basic_indices as drawn_basic_indices
 from .view_strategies import view_ops
 
-Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 LAYOUTS = ("C", "F", "reversed", "with gaps", "with an offset")
 

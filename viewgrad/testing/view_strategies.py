@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from ..type_aliases import Array
 from .functions import ViewOp
 from .indices import Index
 from .program_ops import Leaf
 
-Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 
 LARGEST_SIZE = 24  # the maximum number of elements of an array in a program

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.equality import array_key, is_same_array
+from ..type_aliases import Array
 from .types import Window
 
 LARGE: Final = 16  # elements; larger arrays of equal elements are created when the graph runs
-Array = np.ndarray[Any, Any]
 
 
 class IndexInput:

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import GraphError, GuardError
 from ..operators.operands import owned_array
 from ..tensor.indices import add_at
+from ..type_aliases import Array
 from ..views.advanced_indexing import last_writers
 from ..views.unbroadcast import sum_to
 from .attributes import IndexInput, unfrozen
@@ -23,8 +24,6 @@ from .last_use import UNRECORDED, WRITES
 from .opaque_ops import Step
 from .primitives import operator_of
 from .types import Window
-
-Array = np.ndarray[Any, Any]
 
 
 def run_node(

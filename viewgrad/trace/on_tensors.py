@@ -11,8 +11,9 @@ import numpy as np
 from ..operators.define import OPERATORS
 from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tensor import Tensor, from_array
+from ..type_aliases import Array
 from ..views.advanced_indexing import last_writers
-from .evaluate import Array, ArrayNamespace, forward_call, run_node, window_of
+from .evaluate import ArrayNamespace, forward_call, run_node, window_of
 from .exceptions import RAISES
 from .graph import Graph, Node, Value
 from .last_use import WRITES, last_uses

@@ -19,13 +19,13 @@ from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
 from ..tensor.tensor import Tensor, current_edge, from_array, method, root_of
 from ..tensor.trace_hooks import array_of, array_of_index, copied_index, index_raised, keeps_indices
+from ..type_aliases import Array
 from .advanced_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from .copy_slices import CopySlices
 from .inplace import is_recorded, write_in_place
 from .rebase_history import refuse_written
 from .view_nodes import ElementBackward, layout_for, node_of_view
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
 

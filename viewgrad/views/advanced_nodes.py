@@ -11,10 +11,9 @@ from ..tensor.masked_backward import gradient_masked
 from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge
 from ..tensor.saved import RELEASED
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from .unbroadcast import Like, match_spec
 from .view_nodes import Layout
-
-Array = np.ndarray[Any, Any]
 
 
 class IndexedNode(Node):

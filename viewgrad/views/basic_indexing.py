@@ -21,6 +21,7 @@ from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.node import AccumulateGrad, OptionalEdge, new, next_sequence_nr
 from ..tensor.storage import scalar_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
+from ..type_aliases import Array
 from .advanced_indexing import ReadElement, Write, gathered, is_window, normalised, put, with_numbers
 from .construct import index_view, make_view, view_of_window
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
@@ -32,7 +33,6 @@ from .view_nodes import ElementBackward, layout_for
 from .view_ops import SelectBackward, SliceBackward
 from .write_checks import check_write
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final[Any] = np.float64
 # The number of writes to one storage from which merging nodes pays off, at 0.3 us for each scalar that is read.

@@ -17,11 +17,11 @@ from ..tensor.node import new, next_sequence_nr, node_of
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, as_buffered
 from ..tensor.tracked_storage import share
+from ..type_aliases import Array
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralViewMeta, no_history
 from .view_functions import Chain, Index, ViewFunction, chained
 from .view_nodes import IndexViewBackward, ViewBackward, layout_for, node_of_view
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 DEFAULT: Final = CreationMeta.DEFAULT
 WHOLE: Final = slice(None)

@@ -13,11 +13,11 @@ import numpy as np
 from ..tensor.node import ONE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge, new
 from ..tensor.refcounts import ALONE_IN_COPY_SLICES, getrefcount
 from ..tensor.tensor import Tensor, as_buffered, from_array
+from ..type_aliases import Array
 from .unbroadcast import match_spec
 from .view_functions import ViewFunction
 from .view_nodes import Layout, take_window, zeros_for
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
 

@@ -19,10 +19,9 @@ from ..tensor.node import PAIR, TWO_EDGES, Node, OptionalEdge, finished_hooks, n
 from ..tensor.saved_windows import address_of
 from ..tensor.storage import DetachPoint
 from ..tensor.tensor import Tensor, root_of
+from ..type_aliases import Array
 from .advanced_nodes import IndexAccumulateBackward, IndexPutBackward
 from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
-
-Array = np.ndarray[Any, Any]
 
 
 class Written:

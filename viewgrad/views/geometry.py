@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from ..tensor.saved_windows import address_of
+from ..type_aliases import Array
 
-Array = np.ndarray[Any, Any]
 SEARCH: Final = 100_000  # the maximum number of candidates to inspect
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from ..tensor.indices import window_at
 from ..tensor.node import ONE_EDGE, SCATTER, Node, OptionalEdge, named_node, numbered
 from ..tensor.tensor import Tensor, from_array, root_of
+from ..type_aliases import Array
 from .unbroadcast import sum_to
 from .view_functions import ViewFunction
 
-Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[int, ...], "np.dtype[Any]", str]  # the layout of a gradient: shape, dtype, and order "C" or "F"
 ndarray: Final = np.ndarray
 np_add: Final = np.add

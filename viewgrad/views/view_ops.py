@@ -21,6 +21,7 @@ from ..errors import ForwardModeError, ViewInPlaceError
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.storage import refuse_writes
 from ..tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar, method, root_of
+from ..type_aliases import Array
 from .construct import index_view, make_view
 from .geometry import TensorGeometry, overlaps_itself
 from .meta import CreationMeta, DualViewMeta
@@ -69,8 +70,6 @@ __all__ = [
     "view_as_complex",
     "view_as_real",
 ]
-
-Array = np.ndarray[Any, Any]
 
 SelectBackward = view_node("SelectBackward", IndexViewBackward)
 SliceBackward = view_node("SliceBackward", IndexViewBackward)

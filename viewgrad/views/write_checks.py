@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
 from ..tensor.tensor import Tensor
+from ..type_aliases import Array
 from .detached_views import begin_constant
 from .geometry import overlaps_itself
 from .meta import CreationMeta
 from .rebase_history import record_own_history
 
-Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewgrad.operators.samples import Array, case, draws
+from viewgrad.operators.samples import case, draws
+from viewgrad.type_aliases import Array
 
 from ..trials import trial
 

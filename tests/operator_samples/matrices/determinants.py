@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from viewgrad.operators.samples import Array
+from viewgrad.type_aliases import Array
 
 from ..trials import trial
 from .inverses import regular_matrices

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewgrad.operators.samples import Array, Call
+from viewgrad.operators.samples import Call
+from viewgrad.type_aliases import Array
 
 from ..trials import trial
 from .decompositions import positive_definite

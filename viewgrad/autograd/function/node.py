@@ -17,10 +17,9 @@ from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import Storage, WriteLock, save
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ...type_aliases import Array
 from ...views.unbroadcast import match_spec
 from ...views.write_checks import check_write
-
-Array = np.ndarray[Any, Any]
 
 
 class FunctionCtx:

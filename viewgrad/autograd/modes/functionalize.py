@@ -28,14 +28,13 @@ from ...tensor.tangents import check_captured, write_tangents
 from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array, root_of
 from ...tensor.trace_hooks import OBSERVER
 from ...tensor.tracked_storage import SESSION, TrackedStorage, copy_of_layout, move
+from ...type_aliases import Array
 from ...views.advanced_indexing import Accumulate, Write
 from ...views.detached_views import catch_up, constant_written, step_written
 from ...views.meta import set_history
 from ...views.view_functions import ViewFunction
 from ...views.view_nodes import take_window, zeros_for
 from ...views.write_checks import check_write
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)

@@ -18,8 +18,8 @@ from ...tensor.interceptors import feature
 from ...tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
 from ...tensor.saved import SavedConstant, SavedTensor
 from ...tensor.tensor import Tensor, from_array
+from ...type_aliases import Array
 
-Array = np.ndarray[Any, Any]
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
 

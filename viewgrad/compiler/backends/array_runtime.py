@@ -11,14 +11,16 @@ import numpy as np
 
 from ...operators.language.namespace import ARRAY_FUNCTIONS
 from ...tensor.indices import add_at
+from ...type_aliases import Array
 from .scalar_runtime import FUNCTIONS, MATH, block_sum, pairwise_sum, wrapped
 
-Array = np.ndarray[Any, Any]
 PREFIX: Final = "np_"
 ALIASES: Final = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
     "atan2": "arctan2", "lgamma": "gammaln",
 }
+
+
 def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """Return a window of a flat array."""
     if 0 in sizes:

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 
 from ...operators.codegen.source_cache import list_source
+from ...type_aliases import Array
 from .. import arena
 from ..access_analysis import analysis_of
 from ..adjoint import Adjoint
@@ -25,7 +26,6 @@ from .numpy_codegen import array_bases
 from .row_fusion import write_vectors
 from .scalar_runtime import FUNCTIONS, MATH
 
-Array = np.ndarray[Any, Any]
 ZEROS: Final = {
     "zeros": lambda n, dtype=np.float64: [dtype(0).item()] * n, "array_zeros": np.zeros, "int64": np.int64,
     "bool_": np.bool_,

@@ -25,13 +25,13 @@ from ...tensor.node import numbered
 from ...tensor.tensor import Tensor, as_scalar, from_array
 from ...tensor.trace_hooks import PROFILER
 from ...trace.signature import ResultSpec
+from ...type_aliases import Array
 from ..runtime import CompiledProgram, Run
 from .arguments import Arguments, is_found_by_name, leaves_of, owners
 from .chunks import CHUNKS, LONG, by_chunks
 from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
 
-Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
 

@@ -18,6 +18,7 @@ from ...tensor.escapes import has_tangent
 from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.signature import ResultSpec
+from ...type_aliases import Array
 from ..guards.call_signature import CallSignature, call_signature, share_memory
 from ..runtime import PLAIN, CompiledProgram
 from .arguments import FLOATS, Call
@@ -26,7 +27,6 @@ from .node import called
 from .value_and_grad import ValueAndGradRunner
 
 MISSED: Final = object()  # returned for a call that does not match
-Array = np.ndarray[Any, Any]
 ONE: Final = np.ones(1)
 
 

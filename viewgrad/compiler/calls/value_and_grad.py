@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...type_aliases import Array
 from ..backends.codegen import RAISED
 from ..callbacks import raise_failure
 from ..runtime import CompiledProgram
 
-Array = np.ndarray[Any, Any]
 LARGEST: Final = 1_000_000  # elements; for larger buffers the overhead of a run is negligible
 ONE: Final = np.ones(1)
 

@@ -16,11 +16,10 @@ from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec
+from ...type_aliases import Array
 from ..comparison import closeness, scale_of, seed_of
 from ..runtime import CompiledProgram, Run
 from .guarded_trace import GuardedTrace
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)

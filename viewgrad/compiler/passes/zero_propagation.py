@@ -7,17 +7,17 @@ elements known to be zero, additions to them, and further writes of zero can the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from ..access_analysis import AccessAnalysis, analysis_of
 from ..granularity import Grain, Runs, grain_of
 from ..loop_ir import Access, Add, Buffer, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
 from .dead_code import remove_steps
 
-Array = np.ndarray[Any, Any]
 MOST: Final = 3_000_000  # the maximum number of inspected accesses to elements of one buffer
 PART: Final = 2_000  # the number of accesses inspected at a time, together with all others to the same elements
 READ, ADD, ZERO, WRITE, GONE = range(5)

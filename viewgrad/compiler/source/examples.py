@@ -15,12 +15,11 @@ from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.saved import freed_error
 from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ...type_aliases import Array
 from ..calls.chunks import CHUNKS, LONG, by_chunks
 from .build import Program
 from .operation_count import count_operations
 from .values import RecordValue, Static, TupleValue
-
-Array = np.ndarray[Any, Any]
 
 
 class SourceExamples:

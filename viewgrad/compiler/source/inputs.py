@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor, root_of
+from ...type_aliases import Array
 from ...views.detached_views import has_ended
 from ...views.geometry import overlaps_itself
 from ...views.meta import CreationMeta
@@ -19,7 +20,6 @@ from .values import Path
 
 DTYPE_OF: Final = {char: np.dtype(char) for char in np.typecodes["All"]}
 WEAK: Final = {"?": bool, "l": int, "d": float}  # the classes of Python's numbers
-Array = np.ndarray[Any, Any]
 
 
 def input_value(each: Input, given: Sequence[Any]) -> Any:

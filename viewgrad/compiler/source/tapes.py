@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.masked_backward import holds_nan
+from ...type_aliases import Array
 from .build import Program
 from .runtime import Bailout, CapacityExceeded
 
@@ -18,7 +19,6 @@ TAPE: Final = 1 << 12  # the number of entries in the first run
 KEPT_STACKS: Final = 4
 KEPT_SIZE: Final = 1 << 22  # items of each stack, 64 MB in total
 FEW: Final = 8192  # the number of elements up to which BLAS computes a dot product in one thread
-Array = np.ndarray[Any, Any]
 Stacks = tuple[Array, Array]  # the stacks of floats and of integers
 
 

@@ -11,12 +11,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...tensor.creation import as_operand
 from ...tensor.shapes import with_leading_ones
+from ...type_aliases import Array
 from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
 from .helpers import call, plain
 
-Array = np.ndarray[Any, Any]
 LINEAR: Final = "auto_linear"
 
 concatenate = row(

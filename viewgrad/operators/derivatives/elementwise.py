@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...type_aliases import Array
 from ..define import row
 from ..language.namespace import compiled_as, formula_function, made_of_operators, set_meaning
 from ..language.spec import InPlace, Kernel, Operator
@@ -18,7 +19,6 @@ from .helpers import conjugated, filled, flowing, nonzero_or_one
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 NOT: Final = "not_differentiable"
 AUTO: Final = "auto_element_wise"
 LINEAR: Final = "auto_linear"

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of, observed
+from ...type_aliases import Array
 from ...views.unbroadcast import match_spec
 from ..language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, compiled_as, formula_function, made_of_operators
 
-Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
 ZEROS: Final = {np.dtype(dtype): np.zeros((), dtype) for dtype in (np.float16, np.float32, np.float64)}
 INTEGERS: Final = {2: np.int16, 4: np.int32, 8: np.int64}

@@ -16,14 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
+from ...type_aliases import Array
 from ..define import OPERATORS, row
 from ..language.namespace import formula_function
 from .scatter import in_precision_of
 from .stable_derivatives import powers_times, special
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 LEFT, RIGHT = -10.0, 4.5  # the range of the nodes; beyond it, the integrand is negligible
 STEP: Final = 1 / 32

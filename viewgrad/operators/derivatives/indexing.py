@@ -11,13 +11,13 @@ import numpy as np
 
 from ...tensor.creation import as_operand
 from ...tensor.tensor import as_scalar, is_scalar
+from ...type_aliases import Array
 from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
 from ..language.spec import Kernel
 from .helpers import call, plain
 
-Array = np.ndarray[Any, Any]
 NOT: Final = "not_differentiable"
 LINEAR: Final = "auto_linear"
 

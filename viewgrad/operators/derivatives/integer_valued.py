@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...type_aliases import Array
 from ..define import row
 from ..language.namespace import formula_function
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 NOT = "not_differentiable"
 
 # -- positions ---------------------------------------------------------------------------------------------------------

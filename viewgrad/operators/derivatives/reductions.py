@@ -10,6 +10,7 @@ import numpy as np
 from ...tensor.masked_backward import MASKED_RUNS, is_masked_run
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import observed
+from ...type_aliases import Array
 from ...views.unbroadcast import sum_to
 from ..define import row
 from ..language.namespace import compiled_as, formula_function
@@ -18,7 +19,6 @@ from .helpers import SMALL, call, conjugated, flowing, nonzero_or_one, plain
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 LINEAR: Final = "auto_linear"
 NOT: Final = {"self": "not_differentiable"}
 add_reduce: Final[Any] = np.add.reduce

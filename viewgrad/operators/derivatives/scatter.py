@@ -11,13 +11,12 @@ from ...tensor.creation import as_operand, from_number
 from ...tensor.escapes import has_tangent
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import array_of
+from ...type_aliases import Array
 from ...views.unbroadcast import Like
 from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
 from .helpers import call
-
-Array = np.ndarray[Any, Any]
 
 
 @formula_function

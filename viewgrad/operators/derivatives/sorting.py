@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ...type_aliases import Array
 from ..define import row
 from ..language.namespace import formula_function
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 
 @formula_function

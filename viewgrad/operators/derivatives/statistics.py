@@ -16,6 +16,7 @@ import numpy as np
 from ...tensor.creation import as_operand
 from ...tensor.escapes import has_tangent
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge
+from ...type_aliases import Array
 from ..composites import composite
 from ..define import row
 from ..language.namespace import formula_function
@@ -25,8 +26,6 @@ from .reductions import shares_of
 from .scatter import in_precision_of
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 # -- missing values ----------------------------------------------------------------------------------------------------
 

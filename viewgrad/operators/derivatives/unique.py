@@ -8,13 +8,12 @@ import numpy as np
 
 from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered
+from ...type_aliases import Array
 from ..define import row
 from ..language.namespace import formula_function
 from .helpers import call, plain
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 
 def unique_all_forward(a: Any) -> tuple[Array, Array, Array, Array]:

@@ -16,8 +16,8 @@ import scipy.ndimage  # type: ignore[import-untyped]
 
 from ...autograd.function import Function
 from ...tensor.tensor import Tensor, from_new_array
+from ...type_aliases import Array
 
-Array = np.ndarray[Any, Any]
 CELL = 0.5
 
 

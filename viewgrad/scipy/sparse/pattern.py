@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
-Array = np.ndarray[Any, Any]
+from ...type_aliases import Array
 
 
 class Pattern:

@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
+from ...type_aliases import Array
 from ..checks import gradients as viewgrad_gradients
 from ..checks import weights_for
 from ..program import Program
@@ -21,7 +22,6 @@ from .unsupported import Unsupported
 
 __all__ = ["BACKENDS", "Comparison", "Summary", "Unsupported", "compare_backends", "compare_many"]
 
-Array = np.ndarray[Any, Any]
 # including their dependencies
 BACKENDS: Final = {"viewgrad": "viewgrad", "torch": "torch", "jax": "jax", "mygrad": "mygrad"}
 MODULES: Final = {"torch": ".pytorch", "jax": ".jax", "mygrad": ".mygrad"}

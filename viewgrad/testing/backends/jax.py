@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...type_aliases import Array
 from .. import program_ops as s
 from ..functions import ProgramFunction
 from ..program import Program
 from ..reference_machine import Cells, Given, Places, ReferenceMachine
 from .unsupported import Unsupported
 
-Array = np.ndarray[Any, Any]
 jax.config.update("jax_enable_x64", True)
 
 OTHER_NAMES = {"neg": "negative", "mul": "multiply", "sub": "subtract", "div": "divide", "pow": "power"}

@@ -7,13 +7,13 @@ from typing import Any
 import mygrad
 import numpy as np
 
+from ...type_aliases import Array
 from .. import program_ops
 from ..functions import ViewOp, view_of_array
 from ..indices import index_value
 from ..program import Program
 from .unsupported import LimitedMachine, Unsupported
 
-Array = np.ndarray[Any, Any]
 OTHER_NAMES = {"neg": "negative", "mul": "multiply", "sub": "subtract", "div": "divide", "pow": "power"}
 VIEWS = ("index", "T", "transpose", "np.transpose", "reshape", "ravel", "swapaxes", "moveaxis", "squeeze")
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
-
-Array = np.ndarray[Any, Any]
+from ...type_aliases import Array
 
 PERMUTATIONS: Final = frozenset("order perm permutation".split())  # names of arguments
 

@@ -7,12 +7,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .arguments import Example, outputs_of
 from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .properties.weights import weights_like
 from .script import Script
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)

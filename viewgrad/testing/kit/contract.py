@@ -11,9 +11,9 @@ import attrs
 import numpy as np
 
 from ...tensor.tensor import Tensor
+from ...type_aliases import Array
 from .arguments import Example, mapped, slots_in
 
-Array = np.ndarray[Any, Any]
 Interval = tuple[float, float]
 
 # the smallest eigenvalue of derived positive definite matrices, relative to the largest one

@@ -15,7 +15,8 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ...type_aliases import Array
+
 Along = Callable[[float], Array | None]  # the values after a step; None if there are none
 
 DOUBLE: Final = 2.3e-16

@@ -22,9 +22,8 @@ import viewgrad
 
 from ...autograd.function import Function
 from ...operators.language.spec import Operator
+from ...type_aliases import Array
 from .arguments import Example
-
-Array = np.ndarray[Any, Any]
 
 DIGITS: Final = 60
 

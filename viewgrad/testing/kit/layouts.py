@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ...type_aliases import Array
 
 # How to create an operand {v} with the value of the leaf {a} (whose array is {n}) from a base {b}.
 INPUT_LAYOUTS: Final[dict[str, str]] = {

@@ -13,10 +13,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .arguments import Example
 from .operator_under_test import OperatorUnderTest, Refused
-
-Array = np.ndarray[Any, Any]
 
 COUNTS: Final = re.compile(r"iter|step|sweep|term|node|point|round|^n$|^num|order|depth|degree")
 PATTERNS: Final = {int: COUNTS, float: re.compile(r"tol")}

@@ -10,10 +10,9 @@ import numpy as np
 from ...autograd.api import grad
 from ...errors import ForwardModeError, FunctionError, GradientNotImplementedError
 from ...tensor.tensor import Tensor
+from ...type_aliases import Array
 from .baseline import Baseline
 from .operator_under_test import Refused, quiet
-
-Array = np.ndarray[Any, Any]
 
 ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)
 

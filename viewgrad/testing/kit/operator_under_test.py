@@ -27,12 +27,11 @@ from ...operators.numpy_api.public import meant_by
 from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.signatures import signature_of
 from ...tensor.tensor import Tensor
+from ...type_aliases import Array
 from .arguments import Example, outputs_of
 from .constants import FACTORIZATIONS, names_in, numbers_in, strings_in, takes_single_matrices
 from .contract import Contract, Interval, Structure, guarded, slots_of
 from .sources import source_text
-
-Array = np.ndarray[Any, Any]
 
 
 class Refused(Exception):

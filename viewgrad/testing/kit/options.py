@@ -11,11 +11,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .arguments import Example, Slot, mapped
 from .operator_under_test import OperatorUnderTest
 from .special_values import numbers_among
-
-Array = np.ndarray[Any, Any]
 
 
 def with_other_options(subject: OperatorUnderTest, example: Example, most: int = 60) -> Iterator[Example]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .contract import Structure
 from .operator_under_test import Refused, real_parts
-
-Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)

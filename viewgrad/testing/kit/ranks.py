@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .arguments import Example
 from .operator_under_test import OperatorUnderTest, Refused
 from .shapes import of_other_shapes, with_length
 from .special_values import numbers_among
 
-Array = np.ndarray[Any, Any]
 Pick = Callable[[Array], Array]
 
 

@@ -14,13 +14,12 @@ import viewgrad
 from ...autograd.api import grad
 from ...autograd.modes import forward_ad
 from ...tensor.modes import is_grad_enabled
+from ...type_aliases import Array
 from .arguments import Example, Slot, mapped
 from .failure import Failure
 from .literals import NoLiteral, literal
 from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .reproduction import definition_of
-
-Array = np.ndarray[Any, Any]
 
 MOST_ENTRIES: Final = 6  # the number of entries listed in a message
 

@@ -8,9 +8,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .arguments import Example, Slot
-
-Array = np.ndarray[Any, Any]
 
 LARGEST, LARGEST_LONG = 200, 2500  # elements of all arguments
 BEYOND_BLOCKS = (257, 129, 65)

@@ -9,10 +9,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ...type_aliases import Array
 from .arguments import Example, mapped
 from .operator_under_test import OperatorUnderTest
-
-Array = np.ndarray[Any, Any]
 
 POINTS: Final = (
     0.0,

@@ -9,11 +9,10 @@ import numpy as np
 from ...errors import TraceError
 from ...tensor.equality import is_same_array
 from ...tensor.saved_windows import address_of
+from ...type_aliases import Array
 from ..evaluate import in_row_order, run_node, window_of
 from ..graph import Value
 from .memory import Memories, Memory, extent_of
-
-Array = np.ndarray[Any, Any]
 
 
 def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:

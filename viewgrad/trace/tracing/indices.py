@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...type_aliases import Array
 from ..attributes import Frozen, IndexInput
 from ..graph import Value
-
-Array = np.ndarray[Any, Any]
 
 
 class Indices:

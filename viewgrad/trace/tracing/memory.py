@@ -15,11 +15,10 @@ import numpy as np
 
 from ...errors import TraceError
 from ...tensor.saved_windows import address_of
+from ...type_aliases import Array
 from ...views.geometry import overlaps_itself
 from ..types import TensorType, Window, row_strides
 from .alias_histories import Chain, Ended, Nodes
-
-Array = np.ndarray[Any, Any]
 
 
 def owner_of(array: Array) -> Array:

@@ -18,6 +18,7 @@ from ...tensor.exported_arrays import has_exports
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
+from ...type_aliases import Array
 from ...views.detached_views import has_ended
 from ..attributes import LARGE, Frozen, full_or_constant, interned
 from ..exceptions import is_static, raising_kind
@@ -33,7 +34,6 @@ from .opaque_calls import composed
 from .preexisting import Existing
 from .source_locations import Locations, is_of_library
 
-Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
 CONSTANTS: Final = frozenset({"constant", "full"})
 UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode treats it as opaque, and forward mode does not

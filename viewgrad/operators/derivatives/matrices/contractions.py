@@ -11,11 +11,9 @@ import numpy as np
 from ....tensor.masked_backward import MASKED_RUNS, is_masked_run, unmasked
 from ....tensor.tensor import Tensor
 from ....tensor.trace_hooks import observed
+from ....type_aliases import Array
 from ...language.namespace import formula_function
 from ..helpers import conjugated, flowing
-
-Array = np.ndarray[Any, Any]
-
 
 
 def over_flowing(contract: Any, grad: Any, other: Any, *options: Any) -> Any:

@@ -22,9 +22,10 @@ from ....errors import DifferentiabilityError
 from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS
 from ....tensor.trace_hooks import observed
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
-from ..helpers import Array, adjoint, real_dtype
+from ..helpers import adjoint, real_dtype
 from ..scatter import values_of
 
 __all__: list[str] = []

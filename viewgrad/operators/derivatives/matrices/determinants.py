@@ -17,14 +17,13 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.tensor import Tensor
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import adjoint, call, conjugated, eye_like, plain
 from .products import along
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 REGULAR: Final = 1e5  # up to this condition number, derivatives are computed from the inverse
 SMALL: Final = 4  # up to this order, cofactors are computed from minors, each with full relative accuracy

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import adjoint, real_dtype
@@ -28,8 +29,6 @@ from .decompositions import (
 )
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 
 def _off_diagonal(like: Any) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....tensor.tensor import Tensor
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import adjoint, eye_like, real_dtype
@@ -19,8 +20,6 @@ from ..scatter import values_of
 from .decompositions import of_finite
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 row(
     "inv(self)",

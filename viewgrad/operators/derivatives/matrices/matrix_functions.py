@@ -14,12 +14,11 @@ import numpy as np
 from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS
 from ....tensor.trace_hooks import observed
+from ....type_aliases import Array
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import call, eye_like, of_its_own, plain, real_dtype
-
-Array = np.ndarray[Any, Any]
 
 
 def _block_triangular(a: Any, direction: Any) -> Any:

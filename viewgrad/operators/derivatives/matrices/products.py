@@ -15,14 +15,13 @@ import numpy as np
 from ....tensor.creation import as_operand
 from ....tensor.shapes import with_leading_ones
 from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar
+from ....type_aliases import Array
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
 from ...numpy_api.dispatch import converted, write_out
 from ..helpers import conjugated, plain, real_dtype
 from .contractions import parsed_subscripts
-
-Array = np.ndarray[Any, Any]
 
 LARGE: Final = 10_000  # the number of terms from which searching for a matrix product pays off
 

@@ -13,9 +13,10 @@ import numpy as np
 from ....errors import DifferentiabilityError
 from ....tensor.creation import as_operand
 from ....tensor.tensor import FUNCTIONS, Tensor
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
-from ..helpers import Array, adjoint, of_positive, plain
+from ..helpers import adjoint, of_positive, plain
 from ..scatter import is_known_zero, values_of
 from .decompositions import differences_of, largest, of_finite, on_diagonal, require_no_phase, used_columns
 

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
-
-Array = np.ndarray[Any, Any]
 
 
 class Window(NamedTuple):

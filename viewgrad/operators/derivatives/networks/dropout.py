@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ....type_aliases import Array
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
-
-Array = np.ndarray[Any, Any]
 
 
 def native_dropout_forward(a: Any, p: float, train: bool = True, *, generator: Any) -> tuple[Array, Array]:

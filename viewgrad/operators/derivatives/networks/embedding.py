@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ....type_aliases import Array
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import call, plain
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 
 @formula_function

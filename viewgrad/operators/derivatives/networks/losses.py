@@ -14,13 +14,13 @@ import numpy as np
 
 from ....tensor.creation import as_operand
 from ....tensor.shapes import along_first
+from ....type_aliases import Array
 from ...composites import composite
 from ...define import row
 from ...language.namespace import formula_function
 from ..helpers import call, flowing, plain
 from ..scatter import scattered
 
-Array = np.ndarray[Any, Any]
 LEAST: Final = math.exp(-100)  # logarithms of smaller numbers are clamped
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ....type_aliases import Array
 from ..arguments import Example, mapped, outputs_of
 from ..baseline import Baseline, baseline_results, of_single_precision
 from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
-
-Array = np.ndarray[Any, Any]
 
 
 def full_precision(baseline: Baseline) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from ....type_aliases import Array
 from ..arguments import Example, outputs_of
 from ..literals import literal
 from ..operator_under_test import Recorded, quiet, real_parts
@@ -14,8 +15,6 @@ from ..perturb import Moves
 from ..script import Script
 from .jacobian_columns import Disagreement
 from .weights import as_starts
-
-Array = np.ndarray[Any, Any]
 
 MOST_NAMED: Final = 8  # the number of elements named in a message
 

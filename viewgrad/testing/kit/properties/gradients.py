@@ -11,6 +11,7 @@ import numpy as np
 
 from ....errors import DetachedConversionWarning
 from ....tensor.tensor import Tensor
+from ....type_aliases import Array
 from ..arguments import Example, outputs_of
 from ..failure import Failure
 from ..limits import refuse_if_coarse
@@ -21,8 +22,6 @@ from .gradient_failure import fail_by_differences, short
 from .jacobian_columns import Disagreement, compare_columns, dense_directions, glance, undifferentiable
 from .surrogate import as_surrogate
 from .weights import as_starts, rows_of_weights
-
-Array = np.ndarray[Any, Any]
 
 SINGULAR: Final = 1e10  # multiples of the size of values and gradients in the user's call
 MOST_ROWS: Final = 12  # the number of outputs that are differentiated one by one

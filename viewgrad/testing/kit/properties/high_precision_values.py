@@ -7,14 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....type_aliases import Array
 from ..arguments import Example, outputs_of
 from ..high_precision import Unavailable, as_numbers, is_available, precise_values, with_many_digits
 from ..literals import literal
 from ..operator_under_test import OperatorUnderTest, Refused
 from ..script import Script
 from .weights import weights_like
-
-Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"
 SLOPES: Final = "digits of gradients"

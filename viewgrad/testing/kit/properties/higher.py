@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -12,6 +12,7 @@ from ....errors import (
     AutogradError,
     DifferentiabilityError,
 )
+from ....type_aliases import Array
 from ..baseline import Baseline
 from ..literals import literal
 from ..mixed_mode import mixed_modes, says_absent
@@ -22,8 +23,6 @@ from .gradient_failure import along, difference_lines, short
 from .gradients import MOST_COLUMNS
 from .jacobian_columns import compare_columns, dense_directions, glance
 from .weights import weights_like
-
-Array = np.ndarray[Any, Any]
 
 CANCELLED: Final = 1e-13  # the part of a tangent that may remain due to rounding where reverse mode returns zero
 

@@ -8,11 +8,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ....type_aliases import Array
 from ..differences import DOUBLE, SINGLE, Estimate, noise_of, quick_estimate, thorough_estimate
 from ..operator_under_test import quiet, real_parts
 from ..perturb import Moves
-
-Array = np.ndarray[Any, Any]
 
 RTOL: Final = 3e-7
 RTOL_SINGLE: Final = 2e-3

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ....errors import ViewInPlaceError
+from ....type_aliases import Array
 from ..arguments import Slot, slots_in
 from ..baseline import Baseline
 from ..failure import Failure
 from ..script import Script
-
-Array = np.ndarray[Any, Any]
 
 
 def untouched(baseline: Baseline) -> int:

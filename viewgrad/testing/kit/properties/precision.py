@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....type_aliases import Array
 from ..arguments import Example, outputs_of
 from ..literals import literal
 from ..operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from ..script import Script
-
-Array = np.ndarray[Any, Any]
 
 TITLE: Final = "values"
 FAR: Final = 800.0  # the exponential overflows beyond this

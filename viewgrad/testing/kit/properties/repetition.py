@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -12,12 +12,11 @@ import numpy as np
 from ....tensor.modes import no_grad
 from ....tensor.signatures import signature_of
 from ....tensor.tensor import Tensor
+from ....type_aliases import Array
 from ..arguments import Example, outputs_of
 from ..baseline import Baseline, baseline_results
 from ..operator_under_test import Refused, quiet
 from ..script import Script
-
-Array = np.ndarray[Any, Any]
 
 REPEATED: Final = 1000  # the number of calls in a program that waits for another value
 # the number of tensors that take the memory of earlier ones, so that the next one is located elsewhere

@@ -8,13 +8,12 @@ import numpy as np
 
 from ....autograd.api import grad
 from ....tensor.tensor import Tensor
+from ....type_aliases import Array
 from ..arguments import Example, outputs_of
 from ..failure import Failure
 from ..operator_under_test import OperatorUnderTest, Recorded, Refused, quiet
 from ..script import Script
 from .weights import weights_like
-
-Array = np.ndarray[Any, Any]
 
 BESIDE: Final = 1e-7  # the distance from a kink, relative to the arguments
 KINK: Final = 1e-3  # the difference of the slopes at a kink, relative to the slopes

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ....type_aliases import Array
 from ..operator_under_test import Recorded
-
-Array = np.ndarray[Any, Any]
 
 
 def rows_of_weights(m: int) -> Array:
