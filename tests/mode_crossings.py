@@ -60,6 +60,10 @@ def reversed_product(a):
     b = a * 1.0
     b[...] = b[::-1] * a
     return np.cos(b)
+
+def in_place(a):
+    a *= a * 0.5 + 0.4
+    a[1:] += a[:-1] * 0.3
 """
 PART_NAMES = "shifted interleaved scaled_by_view recurrence view_of_row reversed_product".split()
 
@@ -140,6 +144,13 @@ class Modes:
             self.compiled_functions[key] = vg.compile(f, **EXECUTED, **COMPILED[way])
         compiled = self.compiled_functions[key]
         return vg.checkpoint(lambda b: self.mapped(compiled, b))(v)
+
+    def rewritten(self, way, f, v):
+        """Let a compiled function write to its argument."""
+        if is_tensor(v):
+            self.compiled(way, f, v)
+        else:
+            f(v)
 
     def adopted(self, f, v):
         return vg.adopt(f)(v) if is_tensor(v) else f(v)
@@ -238,7 +249,8 @@ WRITES = [
     "w = {t}[:]; w[1:] -= {v}[:-1]; {t} += 0.1 * w", "{t}[...] = {v} * 0.6 + {t}",
     "modes.scaled_enabled({t}, slice(None, 2), 0.8)", "modes.failing_writes({t}, {n})",
     "modes.scaled_unrecorded({t}, slice({n}, None), 1.2)", "modes.scaled_unrecorded({t}[1:], slice(None, 1), 1.1)",
-    "modes.set_detached({t}, {n}, 0.6)",
+    "modes.set_detached({t}, {n}, 0.6)", "modes.rewritten({way!r}, in_place, {t}[{part}])",
+    "modes.rewritten({way!r}, in_place, {t})",
 ]  # fmt: skip
 VALUES = [
     "{v} * {u}", "{v}[::-1]", "modes.constant({v}) * {u}", "modes.gradient({v})", "modes.tangent({v})",

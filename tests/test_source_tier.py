@@ -1086,3 +1086,49 @@ def test_integers_of_numpy_are_no_instances_of_int():
         onp.testing.assert_allclose(vg.value_and_grad(run)(x)[1], vg.grad(f)(x))
         assert run(x) == f(x)
     assert is_taken(run), run.explain()
+
+
+def scaled(a, b):
+    b *= a
+    return b * 1.0
+
+
+def scaled_by_quotient(a, b):
+    a[1:] *= b[:-1]
+    b /= 1.5 + a * a
+    return a[0] * b
+
+
+def masked_quotient(a, b):
+    b *= a
+    b[:] = np.where(a > 0.6, b, np.sqrt(a - 0.6) * 0.0)
+    return b + a
+
+
+@pytest.mark.parametrize("f", [scaled, scaled_by_quotient, masked_quotient])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_gradients_of_any_order_of_functions_that_write_to_their_arguments(f, is_nested):
+    """Recorded gradients come from a run of the function, whose writes must not replace the inputs' histories."""
+
+    def total(function, x):
+        q = np.stack([x, x * x]) * 1.0
+        return (function(q[0], q[1]) ** 2).sum() + (q * 0.2).sum()
+
+    c = compiled(f, executor="python")
+    if is_nested:
+        inner = c
+        c = compiled(lambda a, b: inner(a, b) * 1.0, executor="python")
+    direction = onp.array([1.0, -0.3, 0.5])
+    x = onp.array([0.7, 0.9, 1.1]) if f is not masked_quotient else onp.array([0.5, 0.9, 1.1])
+    with onp.errstate(invalid="ignore"):
+        for _ in range(3):
+            found, expected = [], []
+            for function, results in ((c, found), (f, expected)):
+                leaf = vg.Tensor(x, requires_grad=True)
+                (plain,) = vg.autograd.grad(total(function, leaf), leaf)
+                (first,) = vg.autograd.grad(total(function, leaf), leaf, create_graph=True)
+                (second,) = vg.autograd.grad((first * direction).sum(), leaf)
+                results += [plain, first.detach(), second]
+            for one, other in zip(found, expected):
+                onp.testing.assert_allclose(one, other, rtol=1e-10)
+            onp.testing.assert_allclose(found[0], found[1], rtol=1e-10)

@@ -158,9 +158,12 @@ class SourceBackward(Node):
         for number, each in enumerate(saved):
             if type(each) is not _PlainInput and number not in self.numbers:
                 tensors[number] = tensor_like(each, None)
-        for number, edge in zip(self.numbers, self.edges):
-            tensors[number] = made(tensor_like(saved[number], edge))
-        return [tensors[number] for number in self.numbers], self.replay(tensors)
+        leaves = [made(tensor_like(saved[number], edge)) for number, edge in zip(self.numbers, self.edges)]
+        tensors |= dict(zip(self.numbers, leaves))
+        for number in self.program.mutated:  # a write would give the leaf another history
+            if isinstance(tensors[number], Tensor):
+                tensors[number] = tensors[number].clone()
+        return leaves, self.replay(tensors)
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""
