@@ -154,6 +154,9 @@ MIXED = {
     "inner": lambda x: np.inner(OUTSIDE, x),
     "tensordot": lambda x: np.tensordot(OUTSIDE, x, 1),
     "einsum": lambda x: np.einsum("ij,j", OUTSIDE, x),
+    "r_ to a row": lambda x: np.r_["r", x, 2.0] * CONSTANT,
+    "r_ to a column": lambda x: CONSTANT * np.r_["c", x * x, x[0]],
+    "r_ of rows": lambda x: np.r_["c", x[None], x[None] * 2] * OUTSIDE,
 }
 
 

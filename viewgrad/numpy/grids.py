@@ -14,6 +14,7 @@ from ..operators.numpy_api.creation import arange, array, linspace
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.shapes import with_ndim
 from ..tensor.tensor import Tensor
+from .matrices import asmatrix
 
 
 class Grid:
@@ -75,20 +76,26 @@ class Joined:
             return as_tensors((np.c_ if self.axis < 0 else np.r_)[key])
         axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         parts: list[Any] = []
+        directive = ""
         dtypes: list[Any] = []  # Python's numbers have no dtype and do not change the precision
         for place, item in enumerate(items):
             if isinstance(item, str):
                 if place:
                     raise ValueError("special directives must be the first entry")
                 if item in ("r", "c"):
-                    raise TypeError(f"{item!r} makes a numpy.matrix, which is not supported; use np.atleast_2d")
+                    directive = item
+                    continue
                 numbers = [int(number) for number in item.split(",")]
                 axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
                 continue
             parts.append(self._part(item, ndmin, trans1d))
             dtypes.append(item if type(item) in (int, float, complex) else parts[-1].dtype)
         dtype = np.result_type(*dtypes)
-        return np.concatenate([part.astype(dtype, copy=False) for part in parts], axis)
+        made = np.concatenate([part.astype(dtype, copy=False) for part in parts], axis)
+        if not directive:
+            return made
+        found = asmatrix(made)
+        return found.T if directive == "c" and made.ndim == 1 else found
 
     @staticmethod
     def _part(item: Any, ndmin: int, trans1d: int) -> Any:
