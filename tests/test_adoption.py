@@ -1370,6 +1370,16 @@ def test_functions_adopted_again_have_the_present_defaults():
     assert first(2.0) == vg.value_and_grad(f)(2.0)[0] == 6.0
 
 
+INTEGERS = np.array([[1, 0], [2, 1]])
+
+
+def test_methods_of_arrays_of_integers_are_refused_with_an_operator_that_works():
+    with pytest.raises(vg.errors.DetachedConversionError, match="use @ instead"):
+        vg.grad(lambda x: INTEGERS.dot(x).sum())(np.ones(2))
+    assert vg.grad(lambda x: (INTEGERS @ x).sum())(np.ones(2)).tolist() == [3.0, 1.0]
+    assert vg.grad(lambda x: np.dot(INTEGERS, x).sum())(np.ones(2)).tolist() == [3.0, 1.0]
+
+
 CHEAP = """
 import sys
 from fresh_interpreter import in_fresh_interpreter

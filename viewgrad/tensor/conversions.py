@@ -115,6 +115,7 @@ TRIED: Final = (
     ),
     (re.compile(r"\bmatrix\s*\("), "a numpy.matrix is not a tensor: use array(), and @ for products"),
     (re.compile(r"\bascontiguousarray\b"), "use contiguous()"),
+    (re.compile(r"(?<!\bnp)(?<!\bnumpy)\.dot\s*\("), "dot() is a method of a plain array here: use @ instead"),
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
     (re.compile(r"\btype\s*\("), "cast the tensor with astype()"),
 )
