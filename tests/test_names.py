@@ -1,5 +1,7 @@
 """Names: NumPy's meaning in `viewgrad`, PyTorch's in `viewgrad.torch_names`, and hints for missing names."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,12 @@ def test_misspelt_name_suggests_the_right_one():
         with pytest.raises(AttributeError) as caught:
             getattr(module, name)
         assert caught.value.name == name and caught.value.obj is module  # the source of the suggestion
+
+
+@pytest.mark.parametrize(
+    "name", "autograd drawing errors fft func linalg math operators symbolic testing torch_names views".split()
+)
+def test_public_modules_list_their_public_names(name):
+    module = importlib.import_module(f"viewgrad.{name}")
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, each) for each in module.__all__)

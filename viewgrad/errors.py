@@ -885,3 +885,7 @@ class NotCompiledWarning(Documented, UserWarning):
             ...
         viewgrad.errors.NotCompiledWarning: <lambda> runs eagerly for 32 calls: a value that control flow ...
     """
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

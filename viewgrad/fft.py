@@ -104,3 +104,7 @@ class CallableModule(ModuleType):
 
 
 sys.modules[__name__].__class__ = CallableModule
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

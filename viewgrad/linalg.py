@@ -27,3 +27,7 @@ __all__ = [
     "spectral_function",
     "spectral_projector",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

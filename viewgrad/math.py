@@ -252,3 +252,7 @@ for _name in __all__:
         globals()[_name] = _other(_name) if callable(_value) else _value
 unbound(math, globals(), __name__)
 globals().update(__getattr__=added_names(math))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -84,3 +84,7 @@ __all__ = [
     *_NAMES,
     *NUMPY_NAMES,
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -34,3 +34,7 @@ def __getattr__(name: str) -> Any:
     if name == "sparse_jacobian":  # requires SciPy
         return importlib.import_module("viewgrad.scipy.sparse.jacobian").sparse_jacobian
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

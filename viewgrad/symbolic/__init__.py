@@ -89,3 +89,7 @@ __all__ = [
     "trace",
     "verify",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

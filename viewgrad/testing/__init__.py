@@ -35,3 +35,7 @@ __all__ = [
     "tensors",
     "views_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,3 +16,7 @@ __all__ = [
     "rebase_history",
     "view_replay",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
