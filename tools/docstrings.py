@@ -99,7 +99,7 @@ OPTIONS_OF: Final[dict[str, dict[str, str]]] = {
         "right": "the value above the last point; that of the last point by default",
         "period": "not supported for tensors",
     },
-    "isin": {"invert": "whether to test that a value is not among the others"},
+    "isin": {"invert": "whether to test that a value is not among the given values"},
     "kl_div": {"log_target": "whether the target is given by its logarithms"},
     "kthvalue": {"k": "the rank of the value, counted from 1"},
     "layer_norm": {"normalized_shape": "the last dimensions, over which values are normalized"},

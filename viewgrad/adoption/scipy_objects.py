@@ -1,4 +1,4 @@
-"""Objects of SciPy made outside of adopted code, and replacements of the same content, through which gradients flow."""
+"""SciPy objects created outside adopted code, and replacements with the same content through which gradients flow."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from .counterparts import MISSING, namespace
 
-Builder = Callable[[Any, Any], Any]  # of the object and the counterpart of its subpackage
+Builder = Callable[[Any, Any], Any]  # the type of functions of the object and the counterpart of its subpackage
 
 
 def of_scipy(value: Any) -> Any:
-    """Return the replacement of an object of SciPy; MISSING for an object that stays as it is."""
+    """Return the replacement of a SciPy object, or MISSING for an object that is not replaced."""
     for kind in type(value).__mro__[:-1]:
         found = _BUILDERS.get(kind.__name__)
         if found is not None:
@@ -70,7 +70,7 @@ def _regular_grid(value: Any, interpolate: Any) -> Any:
 
 
 def _through_points(value: Any, interpolate: Any) -> Any:
-    """Return a polynomial of `BarycentricInterpolator` or `KroghInterpolator`."""
+    """Return the counterpart of a `BarycentricInterpolator` or `KroghInterpolator`."""
     values = value.yi.reshape(len(value.xi), *value._y_extra_shape)
     return getattr(interpolate, type(value).__name__)(value.xi, np.moveaxis(values, 0, value._y_axis), value._y_axis)
 
@@ -112,7 +112,7 @@ def _frozen(value: Any, stats: Any) -> Any:
 
 
 def _multivariate(name: str, attributes: str, **options: str) -> Builder:
-    """Return a builder of a frozen multivariate distribution from attributes that are its parameters."""
+    """Return a builder of a frozen multivariate distribution whose parameters are stored in attributes."""
 
     def build(value: Any, stats: Any) -> Any:
         parameters = [getattr(value, attribute) for attribute in attributes.split()]
@@ -149,7 +149,7 @@ def _rotation(value: Any, spatial: Any) -> Any:
     return spatial.transform.Rotation.from_quat(value.as_quat())
 
 
-# By the names of SciPy's classes.
+# The builders by the names of SciPy's classes.
 _BUILDERS: Final[dict[str, tuple[str, Builder]]] = {
     "PPoly": ("interpolate", _of_pieces("PPoly")),
     "BPoly": ("interpolate", _of_pieces("BPoly")),

@@ -165,16 +165,16 @@ def pull_back(
     outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Tensor | None], *,
     retain_graph: bool | None = None, create_graph: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """Return a vector-Jacobian product of outputs some of which may have no history.
+    """Return a vector-Jacobian product of outputs, some of which may have no history.
 
     Arguments:
-        outputs: the outputs; anything but tensors with a history contributes nothing.
+        outputs: the outputs, of which only tensors with a history contribute.
         cotangents: the gradient of each output; None if it is undefined.
-        inputs: tensors that require grad; None for inputs whose gradient is not wanted.
+        inputs: tensors that require grad, or None for inputs whose gradient is not needed.
         retain_graph, create_graph: as for `grad`.
 
     Returns:
-        The gradient of each input; None if it is not wanted, or if no gradient reaches the input.
+        The gradient of each input, or None if it is not needed or no gradient reaches the input.
     """
     pairs = [
         (output, cotangent) for output, cotangent in zip(outputs, cotangents, strict=True)

@@ -268,7 +268,7 @@ def _differentiable(results: Any) -> list[Tensor]:
 
 
 def _components(array: Array) -> Array:
-    """Return the elements in row order as real numbers; a complex element yields its real and imaginary part."""
+    """Return the elements in row-major order as real numbers; a complex element yields its real and imaginary part."""
     flat = np.array(array, order="C").reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 

@@ -129,7 +129,7 @@ class Compiled:
         return _with_current_histories(found)
 
     def _by_function(self, args: tuple[Any, ...], keywords: dict[str, Any], is_traced: bool) -> Any:
-        """Run the function, in the way of an earlier call: traced or not."""
+        """Run the function in the mode of an earlier call, traced or not."""
         if not is_traced:
             return self.function(*args, **keywords)
         return capture(self.function, self.arguments.call(args, keywords, current_mode()), is_first=False).result

@@ -1,4 +1,4 @@
-"""The comparison of the results of programs with those of functions, up to rounding."""
+"""Comparison of the results of programs with those of functions, up to rounding."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def is_close(expected: Any, found: Any, scale: float, is_single: bool = False) -
 
 
 def scale_of(arrays: Sequence[Any]) -> float:
-    """Return the greatest finite size among some arrays of floats; 1 if there is none."""
+    """Return the largest finite magnitude in some arrays of floats, or 1 if there is none."""
     found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind in "fc"]
     return float(max(found, default=1.0)) or 1.0
 
 
 def seed_of(output: Any) -> np.ndarray[Any, Any]:
-    """Return a gradient of an output to compare with, of distinct elements: equal ones may cancel in a sum."""
+    """Return an output gradient for a comparison, with distinct elements, since equal ones may cancel in a sum."""
     numbers = np.arange(output.size)
     imaginary = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
     return np.asarray(1.0 + 0.5 * np.sin(numbers) + imaginary, output.dtype).reshape(output.shape)

@@ -190,7 +190,9 @@ class _ScalarForm(ast.NodeTransformer):
 
 
 def expanded(name: str, arguments: Sequence[ast.expr], forms: Mapping[str, str] = COMPILED_FORMS) -> ast.expr:
-    """Return the form of a function of formulas, by default the compiled one, with arguments in place of parameters."""
+    """Return the form of a function called by formulas, by default the compiled one, with arguments substituted for
+    parameters.
+    """
     parameters, tree = _parsed_form(name, forms[name])
     return copied(Renamed(dict(zip(parameters, arguments, strict=True))).visit(copied(tree)))
 

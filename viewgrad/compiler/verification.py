@@ -1,6 +1,6 @@
-"""The debug flag that verifies the IR after each pass, in both compilers.
+"""The debug flag that enables verification of the IR after each pass, in both compilers.
 
-It is set within `verified_passes()`, or by the environment variable VIEWGRAD_VERIFY_IR.
+It is set inside `verified_passes()`, or by the environment variable VIEWGRAD_VERIFY_IR.
 """
 
 from __future__ import annotations

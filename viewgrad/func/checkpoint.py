@@ -207,7 +207,7 @@ class _Run:
 
 @attrs.frozen(eq=False)
 class _Place:
-    """The place of a tensor among the arguments of a call.
+    """The placeholder of a tensor among the arguments of a call.
 
     Arguments:
         number: its number among the distinct tensors.
@@ -323,7 +323,7 @@ class _Call:
 
 
 def _distinct_tensors(leaves: Iterable[Any]) -> list[Tensor]:
-    """Return the tensors among the leaves of the arguments, each once."""
+    """Return the tensors among the leaves of the arguments, without duplicates."""
     return list({id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}.values())
 
 

@@ -2,7 +2,7 @@
 
 A call runs the Python function until a program is built. Without this record, a checkpointed function could run in
 Python first and as a program in the backward pass, with a different graph and different rounding. A traced run has a
-different graph than a plain one, too: checkpoints inside of it, for example, run directly.
+different graph from a plain one, too: checkpoints inside it, for example, run directly.
 """
 
 from __future__ import annotations

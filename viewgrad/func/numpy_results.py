@@ -58,7 +58,7 @@ def partial_inputs(
 
 
 def arrays_as_tensors(tree: Any) -> Any:
-    """Return the arguments of a function with arrays of numbers as tensors, one for each array."""
+    """Return the arguments of a function with each array of numbers converted to one tensor."""
     return map_leaves(once_each(_as_tensor), tree)
 
 

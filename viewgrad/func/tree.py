@@ -43,7 +43,7 @@ class _Compared:
     """A value as compared between structures: by `==`, or by identity if that does not return a bool.
 
     Arguments:
-        value: the value. NumPy's arrays, SciPy's sparse arrays and Pandas' objects compare elementwise.
+        value: the value. NumPy arrays, SciPy sparse arrays and Pandas objects compare elementwise.
     """
 
     __slots__ = ("value",)
@@ -122,7 +122,7 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def once_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return `function` with one call for each object, so that an array passed twice remains one array.
+    """Cache the results of `function` by object, so that an array passed twice remains one array.
 
     The objects must exist as long as the returned function.
     """
@@ -171,7 +171,7 @@ def is_record(kind: type) -> bool:
 
 
 def _accepts_fields(kind: type) -> bool:
-    """Return whether the constructor of a class, which it may define itself, accepts its fields by name."""
+    """Return whether the constructor of a class, which may be user-defined, accepts its fields by name."""
     code = getattr(inspect.unwrap(kind.__init__), "__code__", None)  # type: ignore[misc]
     if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
         return True

@@ -140,7 +140,7 @@ def _run_by_callback(*arrays: Any, operation: Operation, expected: Sequence[Shap
 
 
 def _on_host(operation: Operation, expected: Sequence[Shape], *arrays: Any) -> list[Any]:
-    """Run an operation on the values of JAX's arrays."""
+    """Run an operation on the values of JAX arrays."""
     found = operation([np.asarray(x) for x in arrays], [False] * len(arrays)).arrays()
     return _checked(found, expected, operation.name)
 

@@ -32,7 +32,7 @@ class OnLeaves:
 
     Attributes:
         function: the function of the arguments.
-        structure: the structure of its arguments, of the pair of a tuple and a dict.
+        structure: the structure of its arguments, which are a pair of a tuple and a dict.
     """
 
     function: Callable[..., Any]
@@ -43,7 +43,7 @@ class OnLeaves:
         return self.function(*args, **kwargs)
 
     def by_program(self, axes: Sequence[Axis]) -> Callable[..., Any] | None:
-        """Return the function mapped over axes of its leaves by the program of a compiled function.
+        """Return the function mapped over axes of its leaves, as computed by the program of a compiled function.
 
         Returns:
             The function, or None if there is no such program, or if leaves are in containers or keyword arguments.
@@ -117,11 +117,11 @@ class Operation:
         """Return the operation that maps inputs and output gradients to the gradients of the wanted inputs.
 
         Its inputs are the inputs of this operation, the gradients of the floating-point outputs, and optionally samples
-        of these outputs from an earlier run; see `samples_of`. The operation runs the function again. It raises an
+        of these outputs from an earlier run; see `samples_of`. The operation reruns the function. It raises an
         `InteropError` if the values differ.
 
         Arguments:
-            wanted: for each input, whether its gradient is wanted; only floating-point inputs have one.
+            wanted: for each input, whether its gradient is needed; only floating-point inputs have one.
         """
         count = len(wanted)
 
@@ -152,7 +152,7 @@ class Operation:
         return Operation(pushed, f"tangent of {self.name}")
 
     def _of_wanted(self, wanted: Sequence[bool], given: Sequence[Any]) -> tuple[list[Any], Callable[..., Any]]:
-        """Return the wanted inputs, and the floating-point outputs as a function of them."""
+        """Return the wanted inputs, and a function that computes the floating-point outputs from them."""
         inputs = list(given[: len(wanted)])
         places = [n for n, each in enumerate(wanted) if each]
 
@@ -168,7 +168,7 @@ class Operation:
         return [inputs[n] for n in places], of_inputs
 
     def _check(self, outputs: Sequence[Tensor], samples: Sequence[Any], leading: int = 0) -> None:
-        """Compare outputs with samples of those of an earlier run, if there are any."""
+        """Compare outputs with samples from an earlier run, if there are any."""
         if samples and not _alike(samples_of(outputs, leading), [each._array for each in samples]):
             raise InteropError(
                 f"{self.name} computed other values when it ran again for its derivatives: it draws random "
@@ -176,9 +176,10 @@ class Operation:
             )
 
     def _mapped_pullback(self, wanted: Sequence[bool], axes: Sequence[Axis]) -> Callable[..., Any] | None:
-        """Return the pullback mapped over axes, by the program of a compiled function; None if it has none.
+        """Return the pullback mapped over axes by the program of a compiled function, or None if there is no such
+        program.
 
-        Examples do not depend on each other, so the gradients of all are those of the mapped operation with respect to
+        Examples are independent, so the gradients of all of them are those of the mapped operation with respect to
         inputs that are repeated for each example.
         """
         count = len(wanted)
@@ -203,7 +204,7 @@ def _as_tensor(leaf: Any) -> Tensor:
 
 
 def _with_examples(tensor: Any, axis: Axis, length: int) -> Any:
-    """Return a tensor with the axis of examples first, repeated along it if it has none."""
+    """Return a tensor with the axis of examples first, repeating it along that axis if it has none."""
     if axis is None:
         return broadcast_to(tensor, (length, *tensor.shape))
     return moveaxis(tensor, axis, 0)
@@ -245,7 +246,7 @@ class Evaluation:
 
 
 def samples_of(tensors: Sequence[Tensor], leading: int = 0) -> list[Array]:
-    """Return some elements of each floating-point tensor, at most 64, spread evenly, for each index of leading axes."""
+    """Return evenly spread elements of each floating-point tensor, at most 64, for each index of the leading axes."""
     rows = [np.asarray(each._array) for each in tensors if each.dtype.kind in "fc"]
     rows = [row.reshape((*row.shape[:leading], -1)) for row in rows]
     return [row[..., :: max(1, row.shape[-1] // 64)][..., :64].copy() for row in rows]

@@ -70,13 +70,13 @@ def torch_function(f: Callable[..., Any], *, adopt: bool = True) -> Callable[...
         outputs = _Operation.apply(Operation.of(f, structure), run, *map(_without_autocast, leaves))
         return unflatten(run.structure, list(outputs))
 
-    # Otherwise torch.compile would translate the NumPy calls of the operation into PyTorch's.
+    # Otherwise torch.compile would translate the operation's NumPy calls to PyTorch.
     return torch.compiler.disable(operation)  # type: ignore[no-any-return]
 
 
 @attrs.define(eq=False)
 class _Run:
-    """Values of one call that `forward` passes to `setup_context` and to the caller.
+    """Values of a call that `forward` passes to `setup_context` and to the caller.
 
     Attributes:
         is_recorded: whether PyTorch was recording when the operation was called.
@@ -113,7 +113,7 @@ class _Operation(torch.autograd.Function):  # type: ignore[misc]
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         operation, run, *tensors = inputs
         ctx.operation, ctx.count = operation, len(tensors)
-        # Transforms call this once for each level, with other tensors than those of the evaluation.
+        # Transforms call this once for each level, with tensors other than those of the evaluation.
         ctx.evaluation = run.evaluation if output is run.outputs else None
         floats = [each for each in output if _is_inexact(each)]
         ctx.mark_non_differentiable(*[each for each in output if not _is_inexact(each)])
@@ -158,7 +158,7 @@ def _applied(operation: Operation, tensors: Sequence[torch.Tensor]) -> Any:
 
 
 def _samples_of(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return samples as `samples_of` does, but by PyTorch operations, so that `vmap` maps them."""
+    """Return samples as `samples_of` does, but with PyTorch operations, so that `vmap` maps them."""
     return [out.detach().reshape(-1)[:: max(1, out.numel() // 64)][:64].clone() for out in outputs]
 
 
@@ -184,7 +184,7 @@ def _is_inexact(tensor: torch.Tensor) -> bool:
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor has memory; tensors that represent a batch under `vmap` have none."""
+    """Return whether a tensor has memory, unlike tensors that represent a batch under `vmap`."""
     try:
         tensor.data_ptr()
     except RuntimeError:

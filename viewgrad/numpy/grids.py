@@ -222,7 +222,7 @@ class nditer:
 
     @property
     def index(self) -> int:
-        """The number of the current element, in row order."""
+        """The number of the current element, in row-major order."""
         return int(np.ravel_multi_index(self.multi_index, self.shape)) if self.shape else 0
 
     @property

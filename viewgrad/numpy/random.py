@@ -249,7 +249,7 @@ Generator: Any = type(
     _methods(np.random.Generator)
     | {
         "__module__": __name__,
-        "__doc__": "A generator of random numbers, as `numpy.random.Generator`, that gives tensors.",
+        "__doc__": "A random generator like `numpy.random.Generator` that returns tensors.",
     },
 )
 RandomState: Any = type(
@@ -258,7 +258,7 @@ RandomState: Any = type(
     _methods(np.random.RandomState)
     | {
         "__module__": __name__,
-        "__doc__": "A generator as `numpy.random.RandomState` that gives tensors.",
+        "__doc__": "A random generator like `numpy.random.RandomState` that returns tensors.",
     },
 )
 

@@ -64,7 +64,7 @@ def operands(*values: Any) -> Sequence[Any]:
         return [as_operand(value) for value in values]
     try:
         dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
-    except np.exceptions.DTypePromotionError as error:  # of a date and a number
+    except np.exceptions.DTypePromotionError as error:  # for example, of a date and a number
         raise UnsupportedTypeError(str(error)) from None
     return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
 

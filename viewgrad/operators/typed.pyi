@@ -119,7 +119,7 @@ def clone(self: _TensorLike) -> Tensor:
     """A copy with the same history."""
 
 def concatenate(arrays: _TensorLike, /, axis: _Axis = 0, out: Any = None, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind', dim: _Axis = None) -> Tensor:
-    """The tensors joined along an existing dimension."""
+    """The tensors concatenated along an existing dimension."""
 
 def conj(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The complex conjugate."""
@@ -269,7 +269,7 @@ def fft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal
     """The discrete Fourier transform along one dimension."""
 
 def fft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The discrete Fourier transform along several dimensions, by default the last two."""
+    """The discrete Fourier transform along two dimensions (by default the last)."""
 
 def fftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The discrete Fourier transform along several dimensions."""
@@ -284,10 +284,10 @@ def floor_divide(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = T
     """The floor of the quotient; gradient 0."""
 
 def fmax(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
-    """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
+    """The element-wise maximum, ignoring NaN; the gradient flows to the first of equal values."""
 
 def fmin(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
-    """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
+    """The element-wise minimum, ignoring NaN; the gradient flows to the first of equal values."""
 
 def fmod(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The remainder of division with the sign of the dividend; at jumps a one-sided gradient."""
@@ -359,7 +359,7 @@ def ifft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Litera
     """The inverse discrete Fourier transform along one dimension."""
 
 def ifft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The inverse discrete Fourier transform along several dimensions, by default the last two."""
+    """The inverse discrete Fourier transform along two dimensions (by default the last)."""
 
 def ifftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The inverse discrete Fourier transform along several dimensions."""
@@ -383,16 +383,16 @@ def irfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Liter
     """The inverse of `rfft`: real numbers from half of their discrete Fourier transform."""
 
 def irfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The inverse of `rfftn`, by default the last two."""
+    """The inverse of the discrete Fourier transform of real numbers along two dimensions (by default the last)."""
 
 def irfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The inverse of `rfftn`."""
+    """The inverse of the discrete Fourier transform of real numbers along several dimensions."""
 
 def isfinite(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the value is finite."""
 
 def isin(element: _TensorLike, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Tensor:
-    """Test whether each value is among the others."""
+    """Test whether each value is among the given values."""
 
 def isinf(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """Test whether the value is infinite."""
@@ -530,10 +530,10 @@ def matrix_rank(self: _TensorLike, tol: Any = None, hermitian: bool = False, rto
     """The number of singular values above a tolerance."""
 
 def max_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
-    """The maximum of each window over the last dimension, and its flat index; of equal values the first one gets the gradient."""
+    """The maximum of each window over the last dimension, and its flat index; the gradient flows to the first of equal values."""
 
 def max_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
-    """The maximum of each window over the last 2 dimensions, and its flat index; of equal values the first one gets the gradient."""
+    """The maximum of each window over the last 2 dimensions, and its flat index; the gradient flows to the first of equal values."""
 
 def maximum(x1: _TensorLike, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = 'same_kind', order: str = 'K', dtype: npt.DTypeLike | None = None, subok: bool = True, signature: Any = None) -> Tensor:
     """The element-wise maximum; if the values are equal, each gets half of the gradient."""
@@ -635,10 +635,10 @@ def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Litera
     """The non-negative frequencies of the discrete Fourier transform of real numbers."""
 
 def rfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The discrete Fourier transform of real numbers along several dimensions; half of the last one, by default the last two."""
+    """The discrete Fourier transform of real numbers along two dimensions (by default the last), without the negative frequencies of the last dimension."""
 
 def rfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
-    """The discrete Fourier transform of real numbers along several dimensions; half of the last one."""
+    """The discrete Fourier transform of real numbers along several dimensions, without the negative frequencies of the last dimension."""
 
 def rgamma(self: _TensorLike) -> Tensor:
     """1 / gamma(value)."""
@@ -656,7 +656,7 @@ def round(a: _TensorLike, decimals: int = 0, out: Any = None) -> Tensor:
     """The value rounded to the given number of decimals; gradient 0."""
 
 def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
-    """The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins."""
+    """The tensor with `source` written at `index` along `axis`; for repeated indices the last value is used."""
 
 def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with `source` added at `index` along `axis`."""
@@ -725,7 +725,7 @@ def square(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting: st
     """The square of the value."""
 
 def stack(arrays: _TensorLike, axis: _Axis = 0, out: Any = None, *, dtype: npt.DTypeLike | None = None, casting: str = 'same_kind', dim: _Axis = None) -> Tensor:
-    """The tensors, of equal shape, joined along a new dimension."""
+    """The tensors, of equal shape, stacked along a new dimension."""
 
 def stdtr(df: Any, self: _TensorLike) -> Tensor:
     """The cumulative distribution function of Student's t; no gradient flows to the degrees of freedom."""
@@ -872,7 +872,7 @@ def apply_over_axes(func: _TensorLike, a: Any, axes: int | Sequence[int] | Seque
     """Apply a function of a tensor and an axis repeatedly over several axes."""
 
 def argmax(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The indices of the maximum values along `axis`, or of all; the first one of equal values.
+    """The indices of the maximum values along `axis`, or of all elements; of equal values, the first.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
@@ -895,7 +895,7 @@ def argmax(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: boo
     """
 
 def argmin(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-    """The indices of the minimum values along `axis`, or of all; the first one of equal values.
+    """The indices of the minimum values along `axis`, or of all elements; of equal values, the first.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.

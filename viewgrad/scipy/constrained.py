@@ -21,8 +21,8 @@ from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_hi
 from .implicit_diff import least_place, root_place
 from .wrap import float_copy, numbers
 
-NEAR: Final = 1e-9  # the relative distance at which an element is at its bound
-ACTIVE: Final = 1e-5  # the relative distance at which a constraint is active
+NEAR: Final = 1e-9  # the maximum relative distance from a bound at which an element counts as being at the bound
+ACTIVE: Final = 1e-5  # the maximum relative distance from its limit at which a constraint counts as active
 Function = Callable[[Any], Any]
 
 
@@ -31,8 +31,8 @@ class Ends:
     """The elements of a point that are at their bounds.
 
     Attributes:
-        free: the mask of the elements that are not.
-        values: the point, with the bounds themselves where elements are at them.
+        free: the mask of the other elements.
+        values: the point, with the elements at bounds replaced by these bounds.
     """
 
     free: Any
@@ -40,12 +40,12 @@ class Ends:
 
     @property
     def depend_on_tensors(self) -> bool:
-        """Whether a bound that an element is at has a history."""
+        """Whether any bound that is attained has a history."""
         return not np.all(self.free) and carries_history(self.values)
 
 
 def bound_pairs(bounds: Any) -> tuple[Any, Any] | None:
-    """Return the lower and upper bounds, with their histories, of pairs of bounds or of an object of SciPy's."""
+    """Return the lower and upper bounds, with their histories, from pairs of bounds or a `scipy.optimize.Bounds`."""
     if bounds is None:
         return None
     if isinstance(bounds, theirs.Bounds):
@@ -70,7 +70,7 @@ def at_ends(place: Any, limits: tuple[Any, Any] | None, near: Any = NEAR) -> End
     Arguments:
         place: the point, without history.
         limits: the lower and the upper bounds, with their histories.
-        near: the relative distance at which an element is at its bound.
+        near: the maximum relative distance from a bound.
     """
     if limits is None:
         return None
@@ -84,7 +84,7 @@ def at_ends(place: Any, limits: tuple[Any, Any] | None, near: Any = NEAR) -> End
 
 @attrs.frozen
 class Constraint:
-    """A constraint `low <= function(x) <= high`, by functions of tensors."""
+    """A constraint `low <= function(x) <= high`, in terms of functions of tensors."""
 
     function: Function
     low: Any
@@ -92,7 +92,7 @@ class Constraint:
 
 
 def constraint_of(item: Any) -> Constraint:
-    """Convert a constraint in one of SciPy's forms."""
+    """Convert a constraint from one of SciPy's forms."""
     if isinstance(item, theirs.NonlinearConstraint):
         return Constraint(item.fun, item.lb, item.ub)
     if isinstance(item, theirs.LinearConstraint):
@@ -106,7 +106,7 @@ def constrained_place(function: Function, place: Any, ends: Ends | None, constra
     """Return a minimizer under constraints, with its history.
 
     Arguments:
-        function: a function that returns one number; it may refer to tensors that have a history.
+        function: a scalar-valued function, which may refer to tensors that have a history.
         place: the minimizer.
         ends: the elements at their bounds.
         constraints: the constraints; their functions and limits may refer to tensors that have a history.

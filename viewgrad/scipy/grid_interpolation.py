@@ -34,7 +34,7 @@ class RectBivariateSpline:
 
     @staticmethod
     def _from_tck(tck: Any, degrees: tuple[int, int]) -> RectBivariateSpline:
-        """Return a spline with these knots, coefficients (a matrix) and degrees."""
+        """Return a spline with given knots, coefficients (a matrix) and degrees."""
         spline = RectBivariateSpline.__new__(RectBivariateSpline)
         spline.tck, spline.degrees = tck, degrees
         return spline

@@ -99,7 +99,7 @@ def least_place(function: Function, place: Any, free: Any = None, values: Any = 
     """Return a minimizer of a function of a tensor, with its history.
 
     Arguments:
-        function: a function that returns one number; it may refer to tensors that have a history.
+        function: a scalar-valued function, which may refer to tensors that have a history.
         place: the minimizer.
         free: the mask of elements that may vary; the others are at their bounds. By default, all may vary.
         values: the point with the history of elements at their bounds; by default, these are constants.

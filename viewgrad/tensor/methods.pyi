@@ -18,13 +18,13 @@ class OperatorMethods:
         """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
 
     def _contiguous_copy(self) -> Tensor:
-        """A copy laid out in row order."""
+        """A copy in row-major order."""
 
     def _partition_places(self, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The indices by which `numpy.partition` orders the values."""
 
     def _reshaped_copy(self, shape: int | tuple[int, ...]) -> Tensor:
-        """A copy of the elements in row order in another shape."""
+        """A copy of the elements, in row-major order, in another shape."""
 
     def abs(self) -> Tensor:
         """The absolute value; gradient 0 at 0."""
@@ -162,7 +162,7 @@ class OperatorMethods:
         """The inverse of tanh."""
 
     def argmax(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The indices of the maximum values along `axis`, or of all; the first one of equal values.
+        """The indices of the maximum values along `axis`, or of all elements; of equal values, the first.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -185,7 +185,7 @@ class OperatorMethods:
         """
 
     def argmin(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
-        """The indices of the minimum values along `axis`, or of all; the first one of equal values.
+        """The indices of the minimum values along `axis`, or of all elements; of equal values, the first.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
@@ -650,16 +650,16 @@ class OperatorMethods:
         """The floor of the quotient; gradient 0."""
 
     def fmax(self, other: _TensorLike) -> Tensor:
-        """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
+        """The element-wise maximum, ignoring NaN; the gradient flows to the first of equal values."""
 
     def fmax_(self, other: _TensorLike) -> Tensor:
-        """The element-wise maximum, ignoring NaN; of equal values the first one gets the gradient."""
+        """The element-wise maximum, ignoring NaN; the gradient flows to the first of equal values."""
 
     def fmin(self, other: _TensorLike) -> Tensor:
-        """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
+        """The element-wise minimum, ignoring NaN; the gradient flows to the first of equal values."""
 
     def fmin_(self, other: _TensorLike) -> Tensor:
-        """The element-wise minimum, ignoring NaN; of equal values the first one gets the gradient."""
+        """The element-wise minimum, ignoring NaN; the gradient flows to the first of equal values."""
 
     def fmod(self, other: _TensorLike) -> Tensor:
         """The remainder of division with the sign of the dividend; at jumps a one-sided gradient."""
@@ -794,7 +794,7 @@ class OperatorMethods:
         """Test whether the value is finite."""
 
     def isin(self, test_elements: _TensorLike, *, invert: bool = False) -> Tensor:
-        """Test whether each value is among the others."""
+        """Test whether each value is among the given values."""
 
     def isinf(self) -> Tensor:
         """Test whether the value is infinite."""
@@ -1415,7 +1415,7 @@ class OperatorMethods:
         """The value rounded to the given number of decimals; gradient 0."""
 
     def scatter(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
-        """The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins."""
+        """The tensor with `source` written at `index` along `axis`; for repeated indices the last value is used."""
 
     def scatter_(self, axis: int, index: Any, source: Any) -> Tensor:
         """Write `source` at `index` along `axis`, in place; the cost is proportional to the size of `source`."""
@@ -1815,7 +1815,7 @@ class OperatorMethods:
 
     @property
     def flat(self) -> Tensor:
-        """The elements in row order, to be read and written."""
+        """The elements in row-major order, for reading and writing."""
 
     @flat.setter
     def flat(self, value: _TensorLike) -> None: ...

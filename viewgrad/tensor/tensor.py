@@ -53,7 +53,7 @@ Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | SupportsFloat | SupportsCo
 UFUNCS: Final = AdapterTable()
 # Functions that register operators on first use, so that importing the library does not import SciPy.
 LATE: Final[list[Callable[[], None]]] = []
-# Compute with NumPy what involves arrays that tensors do not support, or return NotImplemented.
+# Computes with NumPy if operands are arrays that tensors do not support, or returns NotImplemented.
 FALLBACKS: Final[list[Callable[[Any, Any, Any], Any]]] = []
 FUNCTIONS: Final = AdapterTable()
 

@@ -141,7 +141,7 @@ def constant(value: Any) -> Any:
 
 
 def elements(tensor: Tensor, numbers: Array) -> Tensor:
-    """Return a copy of the elements with the given numbers in row order."""
+    """Return a copy of the elements with the given numbers in row-major order."""
     numbers = np.asarray(numbers)
     index = np.unravel_index(numbers.reshape(-1), tensor.shape) if tensor.ndim else (np.zeros(numbers.size, int),)
     source = tensor if tensor.ndim else tensor.reshape(1)

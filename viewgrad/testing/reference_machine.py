@@ -49,7 +49,7 @@ class Cells(Generic[H]):
 
     @property
     def numbers(self) -> Array:
-        """The number of each element in row order."""
+        """The number of each element in row-major order."""
         return np.arange(self.places[0].size).reshape(self.places[0].shape)
 
     def value(self) -> Array:
@@ -91,7 +91,7 @@ class ReferenceMachine(ABC, Generic[H]):
 
     @abstractmethod
     def pick(self, known: Any, numbers: Array) -> Any:
-        """Return the history of a copy of the elements with the given numbers in row order."""
+        """Return the history of a copy of the elements with the given numbers in row-major order."""
 
     @abstractmethod
     def store(self, target: Cells[H], places: Places, source: Given, chosen: Any) -> None:

@@ -48,7 +48,7 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
     if array.ndim > 1:
         kinds += ["swapaxes", "moveaxis", "T", "mT", "diagonal", "permute"]
     if array.flags.f_contiguous and not array.flags.c_contiguous:
-        kinds += ["T", "T", "T"]  # its reshape is a view, while that of a gradient in row order is not
+        kinds += ["T", "T", "T"]  # its reshape is a view, while that of a gradient in row-major order is not
     if array.ndim > 1 and base is not None and array.flags.c_contiguous and not base.flags.c_contiguous:
         kinds += ["reshape", "ravel", "flatten"]
     if array.dtype.kind == "c":

@@ -320,7 +320,7 @@ class BatchedBackward(CompiledBackward):
     runs: list[Run] | None
 
     def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
-        """Return the gradients: per example for inputs with a leading axis, summed over examples for others."""
+        """Return the outputs and gradients of a replay of the trace for each example."""
         assert self.runs is not None
         return _gradients(self.program, self.runs, seeds, arrays, self.batched)
 

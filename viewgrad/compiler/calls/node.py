@@ -90,7 +90,7 @@ class CompiledBackward(Node):
         return self.program.gradients(run, seeds, arrays)
 
     def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the outputs of a replay of the trace, and their gradients."""
+        """Return the outputs and gradients of a replay of the trace."""
         return replayed(self.graph, tensors), grads
 
     def saved_values(self) -> list[tuple[str, Any]]:

@@ -51,7 +51,7 @@ def time_zone(_: Any) -> str:
 
 
 def handlers_of(logger: logging.Logger) -> str:
-    """Return the behaviour of a logger for messages, apart from the levels."""
+    """Return the handlers and filters that determine what a logger does with messages, besides its level."""
     return f"{[id(each) for each in logger.handlers]} {[id(each) for each in logger.filters]} {logger.propagate}"
 
 

@@ -1,4 +1,4 @@
-"""An estimate of the operations of a program, from the lengths of its inputs and the bounds of its loops."""
+"""An estimate of the number of operations of a program, from the lengths of its inputs and the bounds of its loops."""
 
 from __future__ import annotations
 

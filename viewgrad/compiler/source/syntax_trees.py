@@ -56,7 +56,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
 
 
 def _is_code_of(code: types.CodeType, source: str, node: ast.FunctionDef | ast.Lambda) -> bool:
-    """Return whether a code object was compiled from a source, which may have been edited since.
+    """Return whether a code object was compiled from a source that may have been edited since.
 
     The code of a function with assertions may differ, since pytest rewrites them.
     """
@@ -69,10 +69,10 @@ def _is_code_of(code: types.CodeType, source: str, node: ast.FunctionDef | ast.L
 
 @lru_cache(maxsize=64)
 def _code_objects(source: str) -> dict[tuple[int, str], list[types.CodeType]]:
-    """Return the code objects of the functions of a source by first line and name; none if it is not all Python."""
+    """Return the code objects of the functions of a source, by first line and name, or none if it is not all Python."""
     found: dict[tuple[int, str], list[types.CodeType]] = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were shown when the user's module was compiled
+        warnings.simplefilter("ignore")  # these warnings were shown when the user's module was compiled
         try:
             waiting = [compile(source, "<source>", "exec", dont_inherit=True)]
         except (SyntaxError, ValueError):

@@ -23,13 +23,13 @@ concatenate = row(
     "concatenate(tensors, axis=0)", lambda tensors, axis=0: np.concatenate(tensors, axis),
     {"tensors": "split_gradient(grad, tensors.shapes, axis)"},
     forward_derivative=LINEAR, lists=["tensors"], dtype_kinds="fc", numpy=[np.concatenate],
-    doc="The tensors joined along an existing dimension.",
+    doc="The tensors concatenated along an existing dimension.",
 ).function
 row(
     "stack(tensors, axis=0)", lambda tensors, axis=0: np.stack(tensors, axis),
     {"tensors": "unstack_gradient(grad, axis)"},
     forward_derivative=LINEAR, lists=["tensors"], dtype_kinds="fc", numpy=[np.stack],
-    doc="The tensors, of equal shape, joined along a new dimension.",
+    doc="The tensors, of equal shape, stacked along a new dimension.",
 )
 row(
     "tile(self, reps)", lambda self, reps: np.tile(self, reps), {"self": "tile_gradient(grad, self.shape, reps)"},

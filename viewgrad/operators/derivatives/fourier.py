@@ -165,7 +165,7 @@ def transforms(name: str, gradient: str, dtype_kinds: str, doc: str, *, extra: s
             dtype_kinds=dtype_kinds,
             method=False,
             returns_0d_arrays=True,
-            doc=doc if ending == "n" else f"{doc[:-1]}, by default the last two.",
+            doc=doc if ending == "n" else doc.replace("several dimensions", "two dimensions (by default the last)"),
         )
 
 
@@ -181,11 +181,12 @@ transforms(
     "ifft", "fftn_gradient", "fc", "The inverse discrete Fourier transform along several dimensions.", extra=", True"
 )
 transforms(
-    "rfft", "rfftn_gradient", "f", "The discrete Fourier transform of real numbers along several dimensions; half of "
-                                   "the last one."
+    "rfft", "rfftn_gradient", "f", "The discrete Fourier transform of real numbers along several dimensions, without "
+                                   "the negative frequencies of the last dimension."
 )
 transforms(
-    "irfft", "irfftn_gradient", "fc", "The inverse of `rfftn`."
+    "irfft", "irfftn_gradient", "fc", "The inverse of the discrete Fourier transform of real numbers along several "
+                                      "dimensions."
 )
 
 for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):

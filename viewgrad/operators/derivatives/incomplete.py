@@ -152,8 +152,8 @@ row(
     forward_derivative="flowing(a_t * gamma_order_slope(a_p, x_p, power, upper), a_t) "
     "+ flowing(x_t * gamma_end_slope(a_p, x_p, power, upper), x_t)",
     elementwise=True, mask_zero_grad=True, method=False,
-    doc="The regularised incomplete gamma function, lower or upper, as a function of its order and its end; the "
-    "lower one also with a power of log(t) - digamma(a) in the integral.",
+    doc="The regularized incomplete gamma function, lower or upper, as a function of the order and the end of the "
+    "integral; the lower one also with a power of log(t) - digamma(a) in the integrand.",
 )  # fmt: skip
 row(
     "_incomplete_beta(a, b, x, power=0, other_power=0)",
@@ -167,6 +167,6 @@ row(
     "+ flowing(b_t * beta_slope(a_p, b_p, x_p, power, other_power, True), b_t) "
     "+ flowing(x_t * beta_end_slope(a_p, b_p, x_p, power, other_power), x_t)",
     elementwise=True, mask_zero_grad=True, method=False,
-    doc="The regularised incomplete beta function as a function of its parameters and its end, also with powers of "
-    "log(t) and log(1 - t), less their means, in the integral.",
+    doc="The regularized incomplete beta function as a function of its parameters and the end of the integral, also "
+    "with powers of log(t) and log(1 - t), less their means, in the integrand.",
 )  # fmt: skip

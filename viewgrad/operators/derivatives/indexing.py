@@ -38,12 +38,12 @@ clone = row(
 ).function
 contiguous_copy = row(
     "_contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
-    dtype_kinds="fc", returns_0d_arrays=True, doc="A copy laid out in row order.",
+    dtype_kinds="fc", returns_0d_arrays=True, doc="A copy in row-major order.",
 ).function
 row(
     "_reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc",
-    returns_0d_arrays=True, doc="A copy of the elements in row order in another shape.",
+    returns_0d_arrays=True, doc="A copy of the elements, in row-major order, in another shape.",
 )
 cast = row(
     "_cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
@@ -181,7 +181,7 @@ row(
         "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)",
     },
     forward_derivative=LINEAR, dtype_kinds="fc",
-    doc="The tensor with `source` written at `index` along `axis`; for repeated indices the last value wins.",
+    doc="The tensor with `source` written at `index` along `axis`; for repeated indices the last value is used.",
 )
 row(
     "scatter_add(self, axis, index, source)", scatter_add_forward,

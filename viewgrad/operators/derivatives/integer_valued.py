@@ -23,7 +23,7 @@ for _name, _what in (("argmax", "maximum"), ("argmin", "minimum")):
         lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
         {"self": NOT},
         numpy=[_function],
-        doc=f"The indices of the {_what} values along `axis`, or of all; the first one of equal values.",
+        doc=f"The indices of the {_what} values along `axis`, or of all elements; of equal values, the first.",
     )
 
 
@@ -66,7 +66,7 @@ row(
     lambda a, test_elements, *, invert=False: np.isin(a, test_elements, invert=invert),
     {"self": NOT, "test_elements": NOT},
     numpy=[np.isin],
-    doc="Test whether each value is among the others.",
+    doc="Test whether each value is among the given values.",
 )
 
 # -- counts ------------------------------------------------------------------------------------------------------------

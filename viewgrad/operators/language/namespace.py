@@ -76,15 +76,15 @@ def compiled_as(expression: str) -> Callable[[Callable[..., Any]], Callable[...,
     return declare
 
 
-DIFFERENTIABLE_FORMS: Final[dict[str, str]] = {}  # by function of formulas, the same made of operators
+DIFFERENTIABLE_FORMS: Final[dict[str, str]] = {}  # for each function, the same expression composed of operators
 
 
 def made_of_operators(expression: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare the expression of operators that derivatives of compiled derivatives use for a function of formulas.
+    """Declare the expression that replaces a function in higher derivatives of compiled programs.
 
     Arguments:
-        expression: the value for one element, from the parameters of the function, all of them real numbers, by
-            operators and other functions of formulas with such an expression.
+        expression: the value of one element in terms of the parameters of the function, which are real numbers,
+            composed of operators and other functions with such an expression.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:

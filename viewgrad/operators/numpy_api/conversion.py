@@ -84,7 +84,7 @@ def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[st
 
 
 def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Return NumPy's result of operands that tensors do not support, such as dates, unless a history would be lost."""
+    """Return NumPy's result for operands that tensors do not support, such as dates, unless a history would be lost."""
     if carries_history((*args, kwargs)) or _adds_meaning((*args, *kwargs.values())):
         return NotImplemented
     out = kwargs.get("out")
@@ -95,7 +95,7 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
 
 
 def _adds_meaning(value: Any) -> bool:
-    """Return whether an array of a class that adds to its elements, such as a mask, is among arguments."""
+    """Return whether the arguments include an array of a class with additional state, such as a mask."""
     if isinstance(value, np.ndarray):
         return type(value) is not np.ndarray and getattr(value, "__array_priority__", 0.0) > 0
     return isinstance(value, NESTED) and any(map(_adds_meaning, value))

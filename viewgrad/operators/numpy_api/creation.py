@@ -124,12 +124,13 @@ def _elements(value: Any) -> Any:
 
 
 def _is_ragged(value: Any) -> bool:
-    """Return whether the items of a list have different lengths, so that an array of objects holds them as they are."""
+    """Return whether the items of a list have different lengths, so that an array of objects contains them unchanged.
+    """
     return isinstance(value, NESTED) and len(set(map(_length, value))) > 1
 
 
 def _length(item: Any) -> Any:
-    """Return the length of an item of a list; an empty tuple for a number."""
+    """Return the length of an item of a list, as an empty tuple for a number."""
     if isinstance(item, (Tensor, np.ndarray)):
         return item.shape[:1]
     return (len(item),) if isinstance(item, NESTED) else ()
@@ -283,7 +284,7 @@ def arange(
         return as_tensors(plain)
     if plain.size < 2:  # the step may be infinite in this case
         return (start + as_operand(np.zeros(plain.size, plain.dtype))).astype(plain.dtype)
-    step = (start + step) - start  # the distance that NumPy uses, for the same digits
+    step = (start + step) - start  # the spacing that NumPy uses, for identical digits
     return (start + step * as_operand(np.arange(plain.size, dtype=plain.dtype))).astype(plain.dtype)
 
 

@@ -301,7 +301,7 @@ def _round(self: Tensor, ndigits: int | None = None) -> Any:
     return int(np.round(plain(self))) if ndigits is None else self.round(ndigits)
 
 
-# -- elements in row order ---------------------------------------------------------------------------------------------
+# -- elements in row-major order ---------------------------------------------------------------------------------------
 
 
 class FlatElements:
@@ -501,7 +501,7 @@ def _install() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
     properties: dict[str, property] = {
-        "flat": property(FlatElements, _set_flat, doc="The elements in row order, to be read and written."),
+        "flat": property(FlatElements, _set_flat, doc="The elements in row-major order, for reading and writing."),
         "flags": property(_flags),
         "base": property(_base_of),
         "shape": property(Tensor.__dict__["shape"].fget, _set_shape, doc="The lengths of the dimensions."),

@@ -31,7 +31,7 @@ def _angle(z: Any, deg: bool = False) -> Any:
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = as_operand(ary).reshape(-1)
-    differences = flat[1:] - flat[:-1]  # an error for bools, unlike diff()
+    differences = flat[1:] - flat[:-1]  # raises for bools, unlike diff()
     parts = [
         as_operand(part).reshape(-1).astype(differences.dtype)
         for part in (to_begin, differences, to_end)

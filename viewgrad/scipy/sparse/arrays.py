@@ -437,23 +437,23 @@ class SparseArray:
         self.pattern, self.data = _ordered(self.format, *written)
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Write a value, or several, to a diagonal."""
+        """Assign a value, or several, to a diagonal."""
         written = with_diagonal(*_summed(self), numbers(values).astype(self.dtype), int(k))
         self.pattern, self.data = _ordered(self.format, *written)
 
     def resize(self, *shape: Any) -> None:
-        """Change the shape in place; elements outside of the new shape are dropped."""
+        """Change the shape in place; elements outside the new shape are dropped."""
         self._pattern_only().resize(*shape)  # checks the arguments
         rows, cols = shape[0] if len(shape) == 1 else shape
         self.pattern, self.data = cropped(self.pattern, self.data, (int(rows), int(cols)))
 
     def set_shape(self, shape: Any) -> None:
-        """Arrange the elements, in row-major order, in another shape, in place."""
+        """Change the shape in place, with the elements in row-major order."""
         found = self.reshape(shape).asformat(self.format)
         self.pattern, self.data = found.pattern, found.data
 
     def sort_indices(self) -> None:
-        """Sort the stored values of each row of a CSR array, or column of a CSC array, by place."""
+        """Sort the stored values of each row of a CSR array, or column of a CSC array, by position."""
         self._require_compressed("sort_indices")
         pattern = self.pattern if self.format == "csr" else self.pattern.transposed
         order = pattern.compressed()[0]

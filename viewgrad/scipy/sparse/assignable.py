@@ -142,7 +142,7 @@ class AssignableArray(SparseArray):
         self[place - min(k, 0), place + max(k, 0)] = given
 
     def resize(self, *shape: Any) -> None:
-        """Change the shape in place; elements outside of the new shape are dropped."""
+        """Change the shape in place; elements outside the new shape are dropped."""
         self._pattern_only().resize(*shape)  # checks the arguments
         rows, cols = shape[0] if len(shape) == 1 else shape
         self._shape = int(rows), int(cols)

@@ -53,7 +53,7 @@ class Factored:
     """A sparse LU factorization.
 
     Arguments:
-        lu: SciPy's object.
+        lu: the SciPy object.
     """
 
     def __init__(self, lu: Any) -> None:
@@ -171,7 +171,7 @@ class SuperLU:
 
     @classmethod
     def from_scipy(cls, lu: Any) -> SuperLU:
-        """Return a factorization of a constant matrix that SciPy has computed; its stored values are not needed."""
+        """Return a factorization of a constant matrix that was computed by SciPy and needs no stored values."""
         made = cls.__new__(cls)
         made.matrix = as_sparse(scipy.sparse.csc_array(lu.shape, dtype=lu.U.dtype))
         made.shape, made.nnz = lu.shape, lu.nnz
@@ -332,8 +332,8 @@ def _iterative(name: str) -> Callable[..., Any]:
     solver.__name__ = solver.__qualname__ = name
     solver.__doc__ = (
         f"`scipy.sparse.linalg.{name}`; gradients flow to `b` and to the stored values of `A`.\n\n"
-        "    They are those of the exact solution, and computed by the same method to a relative residual of\n"
-        f"    {ADJOINT_TOLERANCE}. A preconditioner has no influence on them. Of a LinearOperator, they flow to `b`."
+        "    The gradients are those of the exact solution, computed by the same method to a relative residual of\n"
+        f"    {ADJOINT_TOLERANCE}, and do not depend on a preconditioner. For a LinearOperator, they flow only to `b`."
     )
     return solver
 

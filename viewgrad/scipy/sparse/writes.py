@@ -1,4 +1,4 @@
-"""Writes to sparse arrays whose stored values are tensors: elements, diagonals and the shape."""
+"""Writes to sparse arrays whose stored values are tensors: of elements, of diagonals, and changes of shape."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .pattern import Pattern
 
 
 def with_elements(pattern: Pattern, data: Any, index: Any, values: Any) -> tuple[Pattern, Any]:
-    """Return the places and the stored values of an array after `array[index] = values`.
+    """Return the positions and the stored values of an array after `array[index] = values`.
 
     Arguments:
-        pattern: the places of the stored values, each once.
+        pattern: the positions of the stored values, without duplicates.
         data: the stored values.
-        index: an index of plain numbers, for SciPy's arrays.
-        values: the elements, as a dense tensor of the dtype of the stored values.
+        index: an index of plain numbers, as for SciPy's arrays.
+        values: the elements, as a dense tensor with the dtype of the stored values.
     """
     numbered = pattern.numbered()
     places = np.arange(pattern.count + 1, pattern.count + values.size + 1).reshape(values.shape)
@@ -29,12 +29,12 @@ def with_elements(pattern: Pattern, data: Any, index: Any, values: Any) -> tuple
 
 
 def with_diagonal(pattern: Pattern, data: Any, values: Any, k: int) -> tuple[Pattern, Any]:
-    """Return the places and the stored values of an array after `array.setdiag(values, k)`.
+    """Return the positions and the stored values of an array after `array.setdiag(values, k)`.
 
     Arguments:
-        pattern: the places of the stored values.
+        pattern: the positions of the stored values.
         data: the stored values.
-        values: the element for the whole diagonal, or one for each place from its start.
+        values: the element for the whole diagonal, or one for each position from its start.
         k: the number of the diagonal.
     """
     scipy.sparse.lil_array(pattern.shape).setdiag(np.zeros(values.shape), k)  # checks the arguments
@@ -51,6 +51,6 @@ def with_diagonal(pattern: Pattern, data: Any, values: Any, k: int) -> tuple[Pat
 
 
 def cropped(pattern: Pattern, data: Any, shape: tuple[int, int]) -> tuple[Pattern, Any]:
-    """Return the places and the stored values of an array after `array.resize(shape)`."""
+    """Return the positions and the stored values of an array after `array.resize(shape)`."""
     kept = np.flatnonzero((pattern.rows < shape[0]) & (pattern.cols < shape[1]))
     return Pattern(pattern.rows[kept], pattern.cols[kept], shape), data[kept]

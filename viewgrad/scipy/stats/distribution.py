@@ -121,7 +121,7 @@ class Distribution(NamedDistribution):
         return self._dispatched(method, evaluate, (x, *args), kwargs)
 
     def _dispatched(self, method: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Call a function of tensors with a history, and SciPy's method for others."""
+        """Call a function for tensors with a history, and SciPy's method otherwise."""
         if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
             return as_tensors(getattr(self.scipy, method)(*args, **kwargs))
         if not carries_history((args, kwargs)):

@@ -22,7 +22,7 @@ def _between(a: Any, low: int, high: int, axis: Any) -> Any:
 
 
 def _cut(a: Any, proportion: float, axis: Any) -> tuple[Any, int, int, int]:
-    """Return a sample, its axis, the number of its values, and how many of them a proportion is."""
+    """Return a sample, its axis, its size, and the number of values that correspond to a proportion."""
     a, axis = (floating(a).reshape(-1), 0) if axis is None else (floating(a), axis)
     count = a.shape[axis]
     return a, axis, count, int(proportion * count)

@@ -391,7 +391,7 @@ def drops_exceptions(frame: types.FrameType | None) -> bool:
 
 
 def real_parts(array: Array) -> Array:
-    """Return the elements in row order as double-precision real numbers; complex ones as two parts."""
+    """Return the elements in row-major order as double-precision real numbers; complex ones as two parts."""
     flat = np.array(array, order="C").reshape(-1)
     return (flat.astype(complex).view(float) if flat.dtype.kind == "c" else flat.astype(float)).reshape(-1)
 

@@ -251,7 +251,7 @@ def _real_or_imag(out: Emitter, short: str, args: list[Any], keywords: dict[str,
 
 def _int(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     found = python_function(out, "int", args, keywords)
-    return Static(np.int64(found.value)) if isinstance(found, Static) else found  # it is not an instance of int
+    return Static(np.int64(found.value)) if isinstance(found, Static) else found  # not an instance of int
 
 
 REDUCED: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}

@@ -83,7 +83,7 @@ for _n in (1, 2):
         forward_derivative={"values": f"pooled_tangent(self_t, indices, {_n})"},
         method=False,
         doc=f"The maximum of each window over the last {('dimension', '2 dimensions')[_n - 1]}, and its flat "
-        "index; of equal values the first one gets the gradient.",
+        "index; the gradient flows to the first of equal values.",
     )
 
 # -- mean --------------------------------------------------------------------------------------------------------------
