@@ -117,7 +117,7 @@ class AdoptionRegistry:
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
         self._assigned: Final[list[Any]] = []  # values assigned by adopted code that may contain objects created by it
-        # The references inside of the weak containers: these are empty in most programs, and slow to iterate over.
+        # The references inside the weak containers: these are empty in most programs, and slow to iterate over.
         self._live_views: Final = _references(self._views)
         self._live_classes: Final = _references(self._classes)
         self._live_containers: Final = _references(self._containers)
@@ -722,7 +722,7 @@ def _set_contents(cell: Any, value: Any) -> None:
 
 
 def _references(weak: Any) -> Any:
-    """Return the dict or set of references inside of a weak container."""
+    """Return the dict or set of references inside a weak container."""
     return weak.data
 
 

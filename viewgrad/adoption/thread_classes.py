@@ -32,8 +32,7 @@ class _Counterpart(type):
 
 
 def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that it runs in the modes of the current transform; outside of transforms, return it
-    unchanged.
+    """Wrap a function so that it runs in the modes of the current transform; outside transforms, return it unchanged.
     """
     mode = current_mode()
     if mode & TRACE:

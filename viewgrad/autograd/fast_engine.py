@@ -334,7 +334,7 @@ class FastTask(GraphTask):
             node.release()
 
     def _scatter_alone(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Scatter the gradient of a view into a separate accumulator, which hooks may see."""
+        """Scatter the gradient of a view into a separate accumulator, which hooks may access."""
         accumulator = self.zeros(node)
         self.add_to_window(node, accumulator, grad)
         grads = self._after(node, (accumulator,))

@@ -41,7 +41,7 @@ from .reroll import Instruction, Loop
 from .trace_stream import Stream
 
 MOST_SPILLED: Final = 40
-UNROLLED: Final = 200  # the maximum number of terms outside of loops
+UNROLLED: Final = 200  # the maximum number of terms outside loops
 
 
 class SpillError(NotCompiledError):

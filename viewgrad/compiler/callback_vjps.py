@@ -39,7 +39,8 @@ def gradient_by_formula(operator: Any, attributes: Any, kinds: Sequence[Any], nu
     if formula is None or len(formula.inputs) > 1 or not formula.is_implemented:
         return None
     product = product_of(formula.tree)
-    flows = product is not formula.tree  # in this case it is 0 where the gradient is; see Note [Infinite slopes]
+    # if so, the product is 0 where the output gradient is 0; see Note [Infinite slopes]
+    flows = product is not formula.tree
     code = compile(ast.fix_missing_locations(ast.Expression(product)), f"<the gradient of {operator.name}>", "eval")
     space = {called: getattr(ARRAY_FUNCTIONS, called) for called in code.co_names if hasattr(ARRAY_FUNCTIONS, called)}
     options = zip([argument.name for argument in operator.signature.plain], attributes or (), strict=True)

@@ -21,7 +21,7 @@ from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants,
 LONG: Final = 40  # terms; shorter sequences are unchanged
 FEWEST: Final = 6  # the minimum number of iterations
 WORTH_A_LOOK: Final = 150  # terms; in shorter sequences, nested loops are unchanged
-MOST_ITERATIONS: Final = 100  # the average number of iterations of each term; above it, the sequence is unchanged
+MOST_ITERATIONS: Final = 100  # the maximum fraction of terms that may remain for an irregular loop to pay off
 WORTH: Final = 0.6  # the fraction of the terms; if more remain, an irregular loop does not pay off
 DEEPEST: Final = 3  # the maximum depth of nested loops that are unrolled
 MOST_BODIES: Final = 24

@@ -33,7 +33,7 @@ from .verification import verifies_passes
 from .verify_ir import InvalidProgramError, verify_program
 
 Pass = Callable[[Program], Program]
-MAX_TERMS: Final = 3000  # the maximum number of operations outside of loops
+MAX_TERMS: Final = 3000  # the maximum number of operations outside loops
 
 BEFORE_DIFFERENTIATION: Final[tuple[Pass, ...]] = (reuse_loads, promote_loop_carried)
 OF_GRADIENT: Final[tuple[Pass, ...]] = (

@@ -138,7 +138,7 @@ class _Verifier:
         self.require(hasattr(value.step, "dtype"), f"{step.name} uses {value.step.name}, which has no value")
         sizes = out_sizes(value.step)
         self.require(len(value.labels) == len(sizes), f"{step.name} has {value.labels} for {value.step.name}")
-        if isinstance(step, (Call, Push, Check)):  # use all of it
+        if isinstance(step, (Call, Push, Check)):  # these use the whole value
             return
         for label, size in zip(value.labels, sizes, strict=True):
             fits = -1 <= label < len(step.sizes) and (label < 0 or step.sizes[label] == size)

@@ -60,7 +60,7 @@ def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
 
     Raises:
         CheckpointError: when called, if `f` writes to an argument or a captured tensor, or returns a tensor that shares
-            memory with one of them or with another result. In the backward pass, if the second run gives different
+            memory with one of them or with another result. In the backward pass, if the second run returns different
             values.
 
     Example:

@@ -23,7 +23,7 @@ from .masked_elements import (
 )
 from .operator_methods import define_operators
 
-# Domains of functions; outside of them the result is masked.
+# Domains of functions; outside them the result is masked.
 DOMAINS: Final[dict[Any, Callable[..., Any]]] = {
     np.log: lambda x: x <= 0,
     np.log2: lambda x: x <= 0,

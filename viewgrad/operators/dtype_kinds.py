@@ -29,7 +29,7 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
     """Raise for complex arguments of an operator for real numbers.
 
     Raises:
-        UnsupportedDtypeError: if an argument is complex that must not be.
+        UnsupportedDtypeError: if an argument that must be real is complex.
     """
     for argument, value in zip(operator.signature.tensors, arrays):
         for array in value if isinstance(value, list) else (value,):

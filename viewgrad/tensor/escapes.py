@@ -172,7 +172,7 @@ _in_transform: Final[ContextVar[int]] = ContextVar("viewgrad_in_transform", defa
 def is_differentiated(tensor: Tensor) -> bool:
     """Return whether `item()` and `tolist()` of a tensor are differentiable: in `viewgrad.func`, with a history.
 
-    A trace of a compiled function fails there, since its calls outside of transforms detach.
+    A trace of a compiled function fails there, since its calls outside transforms detach.
     """
     kind = _in_transform.get()
     if kind not in (DIFFERENTIATED, COMPILED_WITHIN) or not has_history(tensor):

@@ -17,7 +17,7 @@ from .async_safety import is_refusal, isolated
 from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, PROFILE, STRICT, TRACE
 from .node import Node
 
-# Outermost first. View replay is not listed: the code it concerns tests for it.
+# From the outermost feature to the innermost. View replay is not listed, since its code checks the mode itself.
 ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # features that change modes, or write to several objects
 

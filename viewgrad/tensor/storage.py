@@ -60,12 +60,12 @@ class WriteLock(SavedWindows):
 
 
 class InferenceLock(WriteLock):
-    """The lock on storages created in inference mode: writes outside of it are refused."""
+    """The lock on storages created in inference mode: writes outside it are refused."""
 
     __slots__ = ()
 
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
-        """Raise outside of inference mode; nothing was saved in any case."""
+        """Raise outside inference mode; nothing was saved in any case."""
         return [] if current_mode() & INFERENCE else super().pop_overlapping(window, index)
 
 

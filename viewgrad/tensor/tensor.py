@@ -345,7 +345,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             if current_mode() & TRACE:
                 OBSERVER.get().history_removed(self)
             if storage is not None and getrefcount(storage) != ALONE_AS_STORAGE:
-                storage.shared = True  # writes of constants must be noticed
+                storage.shared = True  # even writes of constants must be recorded from now on
                 cuts = storage.cuts = storage.cuts or {}
                 cuts[id(self)] = DetachPoint.after(cuts.get(id(self)), next_sequence_nr(), edge)
         self._edge = None

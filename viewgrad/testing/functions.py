@@ -1,6 +1,7 @@
 """The functions and view operators that programs are drawn from, with their implementations for arrays.
 
-Each function can tell where it is tame: smooth, and not so steep that finite differences become unreliable.
+Each function has a method `tame`, which returns whether the function is smooth at given arguments, and not so steep
+that finite differences become unreliable.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ class DetachInPlace(Step):
 
 @attrs.frozen
 class UnrecordedView(Step):
-    """A view that is taken under `no_grad` and used outside of it."""
+    """A view that is taken under `no_grad` and used outside it."""
 
     view: View
 

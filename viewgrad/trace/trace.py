@@ -283,7 +283,7 @@ class Binder:
             root = root_of(leaf)
             steps = () if leaf._view is None else leaf._view.steps
             given = self._input_number(leaf)
-            old = root._edge is None and leaf.requires_grad  # a view from before its base's history was ended
+            old = root._edge is None and leaf.requires_grad  # a view created before the history of its base ended
             if old and self._is_from_outside(root):
                 raise TraceError(
                     "a result is a view of an argument, taken before the history of that was ended in place by "

@@ -89,7 +89,7 @@ class DifferentiableViewMeta:
         return self.base
 
     def tangent_window(self, tangent: Any) -> Any:
-        """Return the view's window of the tangent held by `tangent_root`."""
+        """Return the view's window of the tangent of `tangent_root`."""
         return self.window(tangent)
 
     @property

@@ -70,8 +70,8 @@ def memory(*tensors: Tensor) -> Memory:
     """Return the memory that the history of tensors keeps for the backward pass.
 
     A saved window keeps its whole buffer alive: compare `held` with `saved`. Values copied because a write was about to
-    change them have their own buffers: see `copied`. Nodes created inside `vg.autograd.profile()` know their lines. The
-    memory of the nodes themselves, and of values packed by hooks, is not counted.
+    change them have their own buffers: see `copied`. Nodes created inside `vg.autograd.profile()` have a known line.
+    The memory of the nodes themselves, and of values packed by hooks, is not counted.
 
     Arguments:
         tensors: tensors such as the loss; history that they share is counted once.
@@ -135,7 +135,7 @@ def _saved_arrays(node: Node) -> Iterator[tuple[Any, bool]]:
 
 
 def _buffer(array: Any) -> Any:
-    """Return the array that owns the memory of `array`, as far as NumPy knows."""
+    """Return the array that owns the memory of `array`, as recorded by NumPy."""
     while isinstance(getattr(array, "base", None), np.ndarray):
         array = array.base
     return array

@@ -92,7 +92,7 @@ class AnomalyTask(GraphTask):
         return made
 
     def gradients(self, node: Any, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """Return the gradients of a node's inputs; errors say where the node was created."""
+        """Return the gradients of a node's inputs; errors state where the node was created."""
         token = RUNNING.set(node)
         try:
             return super().gradients(node, grad, edges)

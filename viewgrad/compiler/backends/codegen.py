@@ -1,7 +1,7 @@
 """Code generation: the blocks and loops of a program as Python source, and the schedule of its loop nests.
 
 Steps of a block with the same ranges become one loop nest, if reads and writes of each element keep their order. Values
-that are used outside of their nest are stored in a buffer. `numba_codegen.py` prints nests as loops over elements,
+that are used outside their nest are stored in a buffer. `numba_codegen.py` prints nests as loops over elements,
 `numpy_codegen.py` prints each step that has dimensions as a NumPy call.
 """
 

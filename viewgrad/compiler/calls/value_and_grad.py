@@ -50,7 +50,7 @@ class ValueAndGradRunner:
 
     @classmethod
     def of(cls, program: CompiledProgram, output: int) -> ValueAndGradRunner | None:
-        """Return the runner of a program, or None if its result is not a scalar or it has buffers outside of arenas.
+        """Return the runner of a program, or None if its result is not a scalar or it has buffers outside arenas.
 
         Arguments:
             program: the program.

@@ -163,7 +163,7 @@ class Walk:
         self.abstract = AbstractClasses()
         self.is_asked = False
         self.reflects = False
-        self.held_classes: set[int] = set()  # the classes of libraries among the holders
+        self.held_classes: set[int] = set()  # the classes of libraries that are captured
 
     def add(self, *found: Captured) -> None:
         """Queue a value for inspection."""
@@ -525,7 +525,7 @@ class Walk:
         self.add(Captured(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
 
     def _add_inner(self, path: str, value: Any) -> None:
-        """Queue the objects that an object refers to outside of attributes, and report what cannot be inspected."""
+        """Queue the objects that an object refers to outside attributes, and report what cannot be inspected."""
         if isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self.add(Captured(path + "()", value.__reduce__()[1]))
         elif isinstance(value, types.GenericAlias):

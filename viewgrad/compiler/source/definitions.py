@@ -10,7 +10,7 @@ from .value_types import INT, Arr
 
 
 class Definitions:
-    """The variables that are bound exactly once, outside of all loops.
+    """The variables that are bound exactly once, outside all loops.
 
     Arguments:
         block: the program.

@@ -1,7 +1,7 @@
 """Renaming: variables that are rebound at the top level of a program get new names.
 
-A binding outside of all loops and branches replaces the previous value for the rest of the program. With a name of its
-own it is known to be the only binding, as after `a = a.copy()`, so analyses of its indices apply.
+A binding outside all loops and branches replaces the previous value for the rest of the program. With a name of its own
+it is known to be the only binding, as after `a = a.copy()`, so analyses of its indices apply.
 """
 
 from __future__ import annotations

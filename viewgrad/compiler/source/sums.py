@@ -15,7 +15,7 @@ from .value_types import Arr
 
 
 def fuse_sums(block: ir.Block, outside: Collection[str]) -> ir.Block:
-    """Return the program with the terms of sums outside of loops merged into the sums.
+    """Return the program with the terms of sums outside loops merged into the sums.
 
     Arguments:
         block: the program.

@@ -245,7 +245,7 @@ class TapeAnalysis:
                 continue
             if any(id(each) in self.skipped and id(each) not in own for name in self._reads_of(iter([stmt.value]))[0]
                    for each in self.lets.get(name, ())):
-                continue  # it reads a value that is recomputed in another block only
+                continue  # the statement reads a value that is recomputed only in another block
             at = self.positions[id(stmt)]
             if all(id(each) in inside and self.positions[id(each)] > at for each in self.readers.get(stmt.name, ())):
                 chosen.append(stmt)

@@ -181,7 +181,7 @@ class Writer(ExpressionWriter):
         return f"np.float32({name}_bar)" if isinstance(kind, Num) else f"{name}_bar.astype('float32')"
 
     def top(self, block: ir.Block) -> list[str]:
-        """Return the lines of a block outside of kernels."""
+        """Return the lines of a block outside kernels."""
         self.lines = []
         self.noted = 0
         self.is_covered = False  # whether there is room on the tape for the following statements
@@ -550,7 +550,7 @@ def _may_push_in_loops(stmt: Any) -> bool:
 
 
 def _is_first(name: str, block: ir.Block) -> bool:
-    """Return whether a variable is bound once, outside of all loops and branches."""
+    """Return whether a variable is bound once, outside all loops and branches."""
     return any(isinstance(stmt, (ir.Let, ir.LetMany)) and name in ir.assigned(stmt) for stmt in block) and sum(
         1 for stmt in ir.statements(block) if isinstance(stmt, (ir.Let, ir.LetMany)) and name in ir.assigned(stmt)) == 1
 

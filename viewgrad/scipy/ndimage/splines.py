@@ -106,7 +106,7 @@ class _AtPlaces(Function):
 
 
 class _Constant:
-    """Images without a gradient."""
+    """Images that have no gradient."""
 
     def __init__(self, images: Array) -> None:
         self.images = images

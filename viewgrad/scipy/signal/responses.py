@@ -19,7 +19,7 @@ made: Final = maker(scipy.signal, MADE)
 
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:
-    """Return SciPy's frequencies, or those that are given, as a tensor."""
+    """Return the given frequencies, or SciPy's default ones, as a tensor."""
     if worN is None or _is_count(worN):
         count = 512 if worN is None else int(plain_values(worN))
         plain = scipy.signal.freqz([1.0], 1, count, whole, fs=fs, include_nyquist=include_nyquist)

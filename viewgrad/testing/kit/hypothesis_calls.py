@@ -118,7 +118,7 @@ class KnownFailures:
             self._raise(known)
 
     def first(self, call: Any, check: Callable[[], Any], rejects_refused: bool = True) -> Any:
-        """Return the result of a check and remember its failure; a refused call may be rejected instead."""
+        """Return the result of a check and record its failure; a refused call may be rejected instead."""
         began, failure = time.process_time(), None
         self.calls += 1
         try:

@@ -105,7 +105,7 @@ class OperatorUnderTest:
     undefined: Example | None = None
 
     def is_undefined_at(self, example: Example, values: Sequence[Array]) -> bool:
-        """Return whether results are NaN although all arguments are finite, and remember the smallest such call."""
+        """Return whether results are NaN although all arguments are finite, and record the smallest such call."""
         finite = all(array.size and np.isfinite(array).all() for array in example.arrays)
         if not finite or not any(np.isnan(value).any() for value in values if value.dtype.kind in "fc"):
             return False

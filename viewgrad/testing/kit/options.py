@@ -39,7 +39,7 @@ def with_other_options(subject: OperatorUnderTest, example: Example, most: int =
             continue
         others = _alternatives(subject, parameter.name, parameter.default, ndim, parameter.annotation)
         choices.append((parameter.name, others))
-    # Two options with equal values (such as the ends of an interval) are a special case that the user did not ask for.
+    # Two options with equal values (such as the ends of an interval) are a special case that the user did not request.
     numbers = numbers_among(example)
     own = set(subject.contract.options)
     choices = [

@@ -40,7 +40,7 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
         apply: the attribute to use: ".apply", ".inplace".
 
     Returns:
-        Lines of Python, or a comment that says what is missing if there are none.
+        Lines of Python, or a comment that states what is missing if there are none.
     """
     imported = _imported(thing)
     if imported is not None:

@@ -158,7 +158,7 @@ def has_calls(node: ast.AST) -> bool:
 
 
 def is_used_outside(scope: Scope, loop: ast.For, name: str) -> bool:
-    """Return whether a loop variable is read outside of its loops."""
+    """Return whether a loop variable is read outside its loops."""
     inside = set()
     body = scope.body
     for stmt in body:

@@ -119,7 +119,7 @@ def _in_layout(baseline: Baseline, name: str) -> int:
     return 1
 
 
-# Operations between a result and the loss, from which the gradient of the result comes.
+# Expressions for a loss that computes the gradient of the result in different memory layouts.
 FURTHER_STEPS: Final = {
     "from a sum": "loss = {y}.sum()",
     "through a transposed view": "loss = ({y}.T * vg.Tensor({u}.T.copy())).sum()",

@@ -52,11 +52,11 @@ def where_digits_may_be_lost(subject: OperatorUnderTest, example: Example) -> It
 
 
 def digits_lost(subject: OperatorUnderTest, example: Example) -> int:
-    """Check that the values are as accurate as the arguments determine them.
+    """Check that the values are as accurate as the conditioning of the problem permits.
 
-    A loss is distinguished from ill-conditioning by the change of the exact value when the arguments are rounded. For
-    compositions of operators a loss is only noted; other operators must be more accurate than a formula with
-    cancellation.
+    A loss of digits is distinguished from ill-conditioning by the change of the exact value when the arguments are
+    rounded. For compositions of operators, a loss is only reported; other operators must be more accurate than a
+    formula with cancellation.
 
     Raises:
         Refused: if the operator refuses the call, or its code does not run with many digits.

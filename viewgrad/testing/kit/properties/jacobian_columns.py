@@ -136,7 +136,7 @@ class Columns:
             return self._hear_noise() and self._settled(direction, scale, mine, self._coarse(), floor)
 
     def are_smooth(self, place: int) -> Array:
-        """Return, for each row, whether it is differentiable at one position of the vector."""
+        """Return, for each row, whether it is differentiable with respect to one component of the vector."""
         along, scale = self._along(np.eye(1, self.x.size, place)[0]), float(self.scales[place])
         weights = np.abs(self.rows)
         with quiet():
