@@ -102,6 +102,16 @@ def test_solutions_depend_on_bounds_and_constraints(name):
     np.testing.assert_allclose(slope, vg.func.grad(exact)(p), rtol=1e-5, atol=1e-6)
 
 
+def test_a_loss_may_capture_tensors():
+    def solved(p):
+        loss = lambda z: np.stack([np.log1p(p * z), p / (1.0 + p * z), -(p**2) / (1.0 + p * z) ** 2])
+        residuals = lambda x: np.array([x[0] - 1.0, x[0] + 0.5, 3.0 * x[0]])
+        return optimize.least_squares(residuals, [0.1], loss=loss, gtol=1e-14, xtol=1e-14, ftol=1e-14).x[0]
+
+    expected = (solved(0.3 + 1e-4) - solved(0.3 - 1e-4)) / 2e-4
+    assert vg.func.grad(solved)(0.3) == pytest.approx(expected, rel=1e-5)
+
+
 def test_second_derivatives_under_constraints():
     program, exact = PROGRAMS["a circle"]
     p = np.array([1.3, 0.9])

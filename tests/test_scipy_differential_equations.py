@@ -87,6 +87,17 @@ def test_second_derivatives_of_an_implicit_method():
     np.testing.assert_allclose(found, np.exp(-1.3) * np.array([-1, 1, -1]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_events_alone_may_depend_on_tensors(method):
+    def moment(p):
+        hit = lambda t, y: y[0] - p * p
+        hit.terminal = True
+        found = theirs.solve_ivp(lambda t, y: [2.0 * y[0]], (0.0, 5.0), [1.0], method, events=hit, rtol=1e-9)
+        return found.t_events[0][0]
+
+    assert vg.func.grad(moment)(3.0) == pytest.approx(1.0 / 3.0, rel=1e-6)
+
+
 @pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA"])
 def test_events_have_times_with_a_history(method):
     def landed(t, y, g):

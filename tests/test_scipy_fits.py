@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 import viewgrad as vg
-from viewgrad.errors import DifferentiabilityError
+from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError
 
 X = np.array([1.0, 2.0, 4.0, 3.5, 2.2, 1.7, 0.6])
 FITS = {
@@ -49,6 +49,12 @@ def test_skellam_distribution_functions(k):
         assert value == pytest.approx(of(p), rel=1e-10)
         expected = [(of(p + step) - of(p - step)) / 2e-5 for step in 1e-5 * np.eye(2)]
         np.testing.assert_allclose(slope, expected, rtol=1e-6)
+
+
+def test_lower_limits_of_the_multivariate_normal_distribution_are_refused():
+    of = lambda p: stats.multivariate_normal.cdf([0.5, 0.7], np.zeros(2), np.eye(2), lower_limit=-p)
+    with pytest.raises(UnsupportedFunctionError, match="lower_limit"):
+        vg.func.grad(of)(np.array([0.3, 0.5]))
 
 
 @pytest.mark.parametrize("name", ["expon", "uniform", "pareto"])

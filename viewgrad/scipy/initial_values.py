@@ -79,7 +79,10 @@ def solve_ivp(
 
     watched = None if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
     name = method if isinstance(method, str) else getattr(method, "__name__", "")
-    dependent = carries_history((start, tuple(t_span), times)) or carries_history(slope(ends[0], start.detach()))
+    dependent = carries_history((start, tuple(t_span), times)) or any(
+        carries_history(as_argument(each(ends[0], start.detach(), *given))) for each in watched or ()
+    )
+    dependent = dependent or carries_history(slope(ends[0], start.detach()))
     for option in ("jac", "rtol", "atol", "max_step", "first_step"):
         if option in options:
             options[option] = _plain_option(options[option], given)

@@ -183,6 +183,7 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
         with no_grad():
             return plain_number(as_argument(func(x, *args)))
 
+    wave, frequency = WAVES.get(options.get("weight", "")), options.get("wvar")
     low, high, options = plain_number(a), plain_number(b), plain_values(options)
     found = scipy.integrate.quad(plain, low, high, full_output=1, **options)
     probe = func(
@@ -191,10 +192,14 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
         else copied(low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0),
         *args,
     )
-    if not carries_history((a, b, probe)):
+    if not carries_history((a, b, probe, frequency)):
         return found if full_output else found[:2]
     if options.get("weight") is not None:
-        raise lost("scipy.integrate.quad", "multiply the function by the weight, and omit weight")
+        if wave is None or not math.isfinite(low + high):
+            raise lost("scipy.integrate.quad", "multiply the function by the weight, and omit weight")
+        others = {name: value for name, value in options.items() if name not in ("weight", "wvar")}
+        weighted = quad(lambda x, *given: numbers(func(x, *given)) * wave(numbers(frequency) * x), a, b, args, **others)
+        return (pinned(weighted[0], found[0]), *found[1 : 3 if full_output else 2])
     information = found[2]
     count = information["last"]
 
@@ -207,6 +212,9 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
     total = sum((_by_gauss(at, interval) for interval in _narrow_enough(at, intervals, found[0])), as_operand(0.0))
     result = (pinned(total, found[0]), found[1])
     return (*result, information) if full_output else result
+
+
+WAVES: Final[dict[Any, Any]] = {"cos": np.cos, "sin": np.sin}  # the weights of functions over finite intervals
 
 
 def _by_gauss(function: Callable[[float], Any], interval: tuple[float, float]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..func.transforms import grad
+from ..operators.numpy_api.conversion import as_tensors, carries_history
 from ..tensor.creation import as_operand
 
 # Each is a function of the squared residual, in units of the squared scale.
@@ -28,6 +29,12 @@ def _loss(options: dict[str, Any]) -> tuple[Callable[[Any], Any], Any]:
     loss = options.get("loss", "linear")
     scale = as_operand(options.get("f_scale", 1.0))
     return (lambda z: as_operand(loss(z)[0])) if callable(loss) else BY_NAME[loss], scale
+
+
+def has_history(options: dict[str, Any]) -> bool:
+    """Return whether the loss or its scale depends on tensors with a history."""
+    loss = options.get("loss")
+    return carries_history((options.get("f_scale"), loss(as_tensors(np.ones(1))) if callable(loss) else None))
 
 
 def squares(residuals: Any, options: dict[str, Any]) -> Any:

@@ -26,11 +26,12 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
 from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
+from . import elementwise as elementwise
 from .constrained import at_ends, bound_pairs, constrained_place, constraint_of, plain_bounds
 from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
-from .losses import scaled_slopes, squares
+from .losses import has_history, scaled_slopes, squares
 from .sparse.arrays import SparseArray
 from .wrap import args_tuple, captures_history, copied, numbers, registrar
 
@@ -357,7 +358,7 @@ def least_squares(
     def with_names(x: Any, *rest: Any) -> Any:
         return fun(x, *rest, **named)
 
-    depends = carries_history((options.get("f_scale"),)) or captures_history(with_names, start, given)
+    depends = has_history(options) or captures_history(with_names, start, given)
     slope = jac
     if jac is None:
         slope = _with_jacobian(with_names, given)
@@ -419,7 +420,7 @@ def curve_fit(
     y = numbers(ydata)
     ends = at_ends(fitted[0], _ends(options.get("bounds")))
     is_free = ends is None or not ends.depend_on_tensors
-    if is_free and not carries_history((x, y, sigma, options.get("f_scale"), f(x, *fitted[0]))):
+    if is_free and not has_history(options) and not carries_history((x, y, sigma, f(x, *fitted[0]))):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
         raise lost("scipy.optimize.curve_fit", "omit full_output, and pass sigma as a vector of standard deviations")

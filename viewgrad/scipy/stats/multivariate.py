@@ -86,7 +86,7 @@ class MultivariateNormal(NamedDistribution):
 
     def cdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Any:
         """Return the distribution function; the options are those of SciPy's quadrature."""
-        if not carries_history((x, mean, cov)):
+        if not carries_history((x, mean, cov, options.get("lower_limit"))):
             given = plain_values((x, mean, cov))
             return as_tensors(np.asarray(self.scipy.cdf(*given, allow_singular, **plain_values(options))))
         if options.get("lower_limit") is not None:
