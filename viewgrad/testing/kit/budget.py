@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 import attrs
 
 from .arguments import Example
+from .cpu_time import cpu_seconds
 
 PROFILES: Final = {"quick": 0.5, "default": 2.0, "thorough": 60.0}  # CPU seconds of a check
 CALLS: Final = 400  # multiples of the time of the user's call that are always allowed
@@ -50,12 +50,12 @@ class Budget:
     """
 
     seconds: float
-    began: float = attrs.Factory(time.process_time)
+    began: float = attrs.Factory(cpu_seconds)
 
     @property
     def left(self) -> float:
         """Return the remaining seconds; negative once they are used up."""
-        return self.seconds - (time.process_time() - self.began)
+        return self.seconds - (cpu_seconds() - self.began)
 
     def at_least(self, call: float) -> None:
         """Extend the budget for a slow operator.
@@ -72,9 +72,9 @@ class Budget:
             examples: the calls, most informative first.
             most: the number of seconds after which only every fourth call is yielded.
         """
-        began, soft = time.process_time(), min(most, max(SHARE * self.left, 0.0))
+        began, soft = cpu_seconds(), min(most, max(SHARE * self.left, 0.0))
         for number, example in enumerate(examples):
-            spent = time.process_time() - began
+            spent = cpu_seconds() - began
             in_turn = spent < soft or number % 4 == 0
             yield example if in_turn and self.left > 0 else None
 

@@ -83,8 +83,10 @@ def _constants(thing: Any) -> Iterator[Any]:
         thing = thing.forward
     for code in _codes(thing, set(), DEPTH):
         for value in code.co_consts:
-            if isinstance(value, tuple | frozenset):
+            if isinstance(value, tuple):
                 yield from value
+            elif isinstance(value, frozenset):
+                yield from sorted(value, key=repr)  # not in the order of hashes, which differ in each process
             else:
                 yield value
 

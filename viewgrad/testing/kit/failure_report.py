@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import textwrap
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import numpy as np
 from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
+from .cpu_time import cpu_seconds
 from .failure import Failure
 from .literals import literal
 from .operator_under_test import OperatorUnderTest, patience, quiet
@@ -111,7 +111,7 @@ def tell(
     Returns:
         The smaller of the two failures that has a failing program.
     """
-    told, program, standalone, began = failure, "", "", time.process_time()
+    told, program, standalone, began = failure, "", "", cpu_seconds()
     copied = {**definitions_of(subject, subject.given, standalone=True)}
     if subject.source:
         # With the operator in its state before the first call.
@@ -126,7 +126,7 @@ def tell(
             pairs = (
                 (text, copy)
                 for text, copy in texts
-                if time.process_time() - began < SEARCH and _always_fails(copy, candidate, subject)
+                if cpu_seconds() - began < SEARCH and _always_fails(copy, candidate, subject)
             )
             program, standalone = next(pairs, ("", ""))
             if program:
@@ -257,11 +257,11 @@ def _call(script: Script, example: Example) -> list[str]:
 
 def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
     """Return whether a program fails every time it is tried."""
-    began = time.process_time()
+    began = cpu_seconds()
     for tries in range(TRIES_OF_THREADS if base_name(failure.property) == THREADS else TRIES):
         if not _fails(program, failure, subject):
             return False
-        if tries and time.process_time() - began > 1.0:
+        if tries and cpu_seconds() - began > 1.0:
             break
     return True
 

@@ -31,6 +31,7 @@ from ...type_aliases import Array
 from .arguments import Example, outputs_of
 from .constants import FACTORIZATIONS, names_in, numbers_in, strings_in, takes_single_matrices
 from .contract import Contract, Interval, Structure, guarded, slots_of
+from .cpu_time import cpu_seconds
 from .sources import source_text
 
 
@@ -358,8 +359,9 @@ def patience(seconds: float) -> Iterator[None]:
         return
 
     def late(number: int, frame: types.FrameType | None) -> None:
-        if drops_exceptions(frame):
-            signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN)
+        left = seconds - (cpu_seconds() - began)  # the timer has counted garbage collections, too
+        if drops_exceptions(frame) or left > 0:
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(left, AGAIN))
         else:
             raise TookTooLong(f"it has not returned after {seconds:g} seconds of computing")
 
@@ -369,6 +371,7 @@ def patience(seconds: float) -> Iterator[None]:
         else:
             hook(unraisable)
 
+    began = cpu_seconds()
     before, hook = signal.signal(signal.SIGVTALRM, late), sys.unraisablehook
     sys.unraisablehook = dropped
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

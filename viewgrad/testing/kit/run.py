@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from .arguments import Example, example_of
 from .baseline import Baseline, of_single_precision
 from .budget import PROFILES, Budget, profile, some
 from .contract import Contract, near_matches
+from .cpu_time import collections_timed, cpu_seconds
 from .failure_report import definitions_of, fresh_source_of, tell, together
 from .findings import BEGINNING, STATE, Findings, Stop
 from .limits import counts_nothing, options_of_a_limit
@@ -165,7 +165,7 @@ class Check:
         """
         self.subject.source, definitions = self.given_source(self.source)
         self.report.switched_off = dict(self.switched_off)
-        with enable_grad():
+        with enable_grad(), collections_timed():
             with contextlib.suppress(Stop):
                 self._run()
             self.findings.complete_report(self.budget.seconds - self.budget.left)
@@ -205,9 +205,9 @@ class Check:
         subject.single = any(of_single_precision(value) for value in baseline.values)
         sizes = [np.abs(array).max(initial=0.0) for array in [*baseline.values, *baseline.gradients] if array.size]
         subject.scale = float(np.nan_to_num(max(sizes, default=1.0), posinf=1.0))
-        began = time.process_time()
+        began = cpu_seconds()
         trials.attempt(GRADIENTS, lambda: subject.values(base))
-        call = time.process_time() - began
+        call = cpu_seconds() - began
         subject.limits = options_of_a_limit(subject, base)
         trials.patience = PATIENCE + TIMES * call
         self.budget.at_least(call)
@@ -323,7 +323,7 @@ class Check:
 
     def _forms(self, variants: list[Baseline]) -> None:
         """Check the in-place form, forward mode, second derivatives, and other dtypes."""
-        began = time.process_time()
+        began = cpu_seconds()
         for name, check in FORMS.items():
             if name == SECOND and self.order < 2:
                 self.report.switched_off.setdefault(name, "order=1")
@@ -338,7 +338,7 @@ class Check:
                     except Absent as absent:
                         self.report.absent[name] = str(absent)
                         break
-        self.cost = (time.process_time() - began) / len(variants)
+        self.cost = (cpu_seconds() - began) / len(variants)
         if self.wanted("dtypes"):
             for results in variants[:2]:
                 self.trials.count("dtypes", full_precision, results)

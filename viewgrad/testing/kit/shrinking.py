@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from .arguments import Example
+from .cpu_time import cpu_seconds
 from .failure import Failure
 from .operator_under_test import patience
 
@@ -23,13 +23,13 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
         again: a function that checks the same property of another call and raises `Failure` or `Refused`.
     """
     assert failure.script is not None
-    start = time.process_time()
+    start = cpu_seconds()
     progress = True
     while progress:
         progress = False
         assert failure.script is not None
         for example in _smaller(failure.script.example):
-            if time.process_time() - start > PATIENCE:
+            if cpu_seconds() - start > PATIENCE:
                 return failure
             try:
                 with patience(PATIENCE):
@@ -45,12 +45,12 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
 
 def smallest(example: Example, still: Callable[[Example], bool]) -> Example:
     """Return the smallest call for which a predicate still holds."""
-    start = time.process_time()
+    start = cpu_seconds()
     progress = True
     while progress:
         progress = False
         for other in _smaller(example):
-            if time.process_time() - start > PATIENCE / 4:
+            if cpu_seconds() - start > PATIENCE / 4:
                 return example
             try:
                 with patience(PATIENCE):

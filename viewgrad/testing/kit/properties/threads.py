@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import Final
 
 import numpy as np
 
 from ..baseline import Baseline
+from ..cpu_time import cpu_seconds
 from ..operator_under_test import Refused
 from ..script import Script
 
@@ -16,11 +16,13 @@ TITLE: Final = "threads"
 FACTORS: Final = (1.0, 0.97, 0.94, 0.91)
 LARGEST: Final = 2000  # elements
 MOST_LINES: Final = 40  # the number of lines after which the first thread is interrupted
-SECONDS: Final = 0.1  # CPU seconds for these interruptions
+SECONDS: Final = 0.25  # CPU seconds for these interruptions
 # One thread runs at a time, and yields to the next one after some lines outside libraries, or after some instructions.
-# If a thread waits for another one's lock and does not take its turn, taking turns ends.
+# If a thread waits for another one's lock and does not take its turn, taking turns ends: the others give up after many
+# short waits. On a busy machine, one wait may end before the thread whose turn it is has run at all.
 IN_TURNS: Final = """
 libraries, stuck = ("viewgrad", "numpy", "scipy", "concurrent", "threading", "abc"), []
+interrupted = []
 def in_turns(lengths, event_of):
     turns, unfinished = [threading.Semaphore(0) for _ in lengths], set(range(len(lengths)))
     def let_next_run(k):
@@ -29,7 +31,7 @@ def in_turns(lengths, event_of):
             turns[j].release()
         return bool(others) and not stuck
     def wait(k):
-        if not turns[k].acquire(timeout=0.1):
+        if not any(turns[k].acquire(timeout=0.05) for _ in range(20)):
             stuck.append(k)
     def run(k):
         events = itertools.count(1)
@@ -38,6 +40,7 @@ def in_turns(lengths, event_of):
                 return None
             frame.f_trace_opcodes = event_of == "opcode"
             if event == event_of and next(events) % lengths[k] == 0 and let_next_run(k):
+                interrupted.append(k)
                 wait(k)
             return trace
         wait(k)
@@ -86,13 +89,14 @@ def in_threads(baseline: Baseline) -> int:
     checked = 0
     with contextlib.suppress(Refused):
         script.do("alone = [once(factor) for factor in factors]", IN_TURNS)
-        beginning, began = list(script.lines), time.process_time()
+        beginning, began = list(script.lines), cpu_seconds()
         for run in (ALL_AT_ONCE, *(INTERRUPTED.format(lines) for lines in range(1, MOST_LINES))):
-            script.lines = list(beginning)
+            script.lines, before = list(beginning), len(script["interrupted"])
             script.do(run)
             _require_same(baseline, script)
             checked = 1
-            if script["stuck"] or time.process_time() - began > SECONDS:
+            ended = run != ALL_AT_ONCE and len(script["interrupted"]) == before  # there is no such line
+            if ended or script["stuck"] or cpu_seconds() - began > SECONDS:
                 break
     return checked
 
