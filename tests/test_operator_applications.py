@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("scipy")
 
 import gallery.applied
+import gallery.reported_versions
 from fresh_interpreter import in_fresh_interpreter
 from gallery.applied_faults import EDITS
 from gallery.two_versions import VERSIONS, source

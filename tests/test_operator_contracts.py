@@ -937,3 +937,115 @@ def test_gradcheck_tests_linearity_under_loose_tolerances():
         warnings.simplefilter("ignore")
         assert not vg.autograd.gradcheck(Added.apply, x, atol=1e-1, raise_exception=False)
     assert vg.autograd.gradcheck(lambda x: x * 2.0, x, atol=1e-1)
+
+
+def test_float32_arguments_do_not_look_like_state():
+    """The first of all calls was in single precision, and later ones in double precision."""
+
+    def buffered(x):
+        out = np.zeros(x.shape)
+        out[...] = np.exp(x.detach().numpy())
+        return x * 0.0 + vg.Tensor(out)
+
+    single = np.array([0.123, -0.456], np.float32)
+    assert check_operator(buffered, single, only="state between calls").examples["state between calls"] > 0
+
+
+def test_a_cycle_of_scipy_that_keeps_arguments_is_noted():
+    optimize = pytest.importorskip("scipy.optimize")
+
+    cyclic = []
+
+    class Root(Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.x = optimize.brentq(lambda x: x**3 + x - a.item(), -10, 10, xtol=1e-14)
+            ctx.loop = [ctx] if cyclic else []
+            return vg.Tensor(ctx.x)
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return grad / (3 * ctx.x**2 + 1)
+
+    name = "nothing is left of a call"
+    report = check_operator(Root, np.array(0.4), only=name)
+    assert any("kept until Python's garbage collector runs" in notice for notice in report.notices)
+    cyclic.append(True)  # now there is a cycle of the operator, too
+    with pytest.raises(Failure) as found:
+        check_operator(Root, np.array(0.4), only=name)
+    assert found.value.property == name
+
+
+def test_points_that_coincide_in_two_sets_are_tried():
+    class Distances(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.d = x.detach().numpy()[:, None] - y.detach().numpy()[None]
+            ctx.n = np.sqrt((ctx.d**2).sum(-1))
+            return vg.Tensor(ctx.n.copy())
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            with np.errstate(all="ignore"):
+                g = grad.numpy()[..., None] * ctx.d / ctx.n[..., None]
+            return vg.Tensor(g.sum(1)), vg.Tensor(-g.sum(0))
+
+    report = check_operator(Distances, A, A[:1] + 0.5, only=["gradients", "special points", "ties"])
+    assert any("the first rows of x and y equal" in notice or "x and y equal" in notice for notice in report.notices)
+    report = check_operator(Distances, A, np.vstack([A, A]) + 0.5, only=["gradients", "special points", "ties"])
+    assert any("the first rows of x and y equal" in notice for notice in report.notices)
+
+
+def test_writes_to_arrays_of_the_caller_are_named():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return vg.Tensor(3.0 * x.detach().numpy())
+
+        @staticmethod
+        def backward(ctx, grad):
+            grad *= 3.0
+            return grad
+
+    def clipped(x):
+        x.detach().numpy()[0] = 0.0
+        return x * 1.0
+
+    with pytest.raises(Failure) as found:
+        check_operator(Scaled, A)
+    assert found.value.property == "the incoming gradient stays the caller's"
+    with pytest.raises(Failure, match="so write to a copy"):
+        check_operator(clipped, A)
+
+
+def test_tangents_that_cancel_at_a_derived_call_are_no_difference():
+    """Two numbers are standardized to 1 and -1, whatever they are, and digits cancel in the tangents."""
+
+    def standardized(x):
+        x = x - x.mean(0)
+        return x / x.std(0)
+
+    x = np.array([[[0.011, 1.0], [0.3, -2.0]], [[0.0123, 1.7], [0.9, -2.2]]])
+    three = np.concatenate([x, [[[0.5, -0.3], [1.2, 0.4]]]])
+    report = check_operator(standardized, three, only=["forward mode", "shapes", "gradients"])
+    assert report.examples["forward mode"] > 1
+
+
+def test_negative_stride_is_noted():
+    class Strided(Function):
+        @staticmethod
+        def forward(ctx, x, stride=1):
+            ctx.shape, ctx.stride = x.shape, stride
+            return vg.Tensor(x.detach().numpy()[::stride].copy())
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            out = np.zeros(ctx.shape)
+            out[:: abs(ctx.stride)] = grad.numpy()
+            return vg.Tensor(out), None
+
+    report = check_operator(Strided, np.array([1.2, -0.8, 0.3]), only=["gradients", "options"])
+    assert any("its gradient is wrong for negative stride" in notice for notice in report.notices)

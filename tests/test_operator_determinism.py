@@ -76,3 +76,20 @@ def test_garbage_collections_do_not_end_a_call():
 def test_words_of_a_set_do_not_come_in_the_order_of_hashes():
     words = strings_in(lambda mode: mode in {"linear", "nearest", "cubic", "area", "spline", "edge", "wrap"})
     assert words == sorted(words) and len(words) == 7
+
+
+def test_a_call_that_takes_long_ends_the_checks_of_its_kind():
+    """The limit is not taken for a refusal by the checks that try calls nearby, which would each take long again."""
+    slow = []
+
+    def growing(x):
+        if len(x) > 60:
+            slow.append(x)
+            end = time.process_time() + 0.3
+            while time.process_time() < end:
+                pass
+        return x * 1.0
+
+    report = check_operator(growing, np.array([1.2, -0.8, 0.3]), only=["gradients", "shapes"])
+    assert 1 <= len(slow) <= 8
+    assert report.refused["shapes"] >= 1

@@ -14,6 +14,7 @@ import gallery.fifth_drafts
 import gallery.fourth_drafts
 import gallery.newcomers
 import gallery.second_drafts
+import gallery.sixth_drafts
 import gallery.third_drafts
 from gallery.newcomers_faults import EDITS
 from test_operator_applications import check, load, require_outcome, require_programs
@@ -33,6 +34,7 @@ DRAFTS = (
     gallery.third_drafts,
     gallery.fourth_drafts,
     gallery.fifth_drafts,
+    gallery.sixth_drafts,
 )
 MODULES = (*DRAFTS, gallery.careful)
 CALLS = {name: (module, *module.CALLS[name]) for module in MODULES for name in module.CALLS}

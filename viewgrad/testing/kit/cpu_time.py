@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["collections_timed", "cpu_seconds"]
+__all__ = ["collections_timed", "cpu_seconds", "frozen_heap"]
 
 
 class _Collections:
@@ -38,6 +38,20 @@ def collections_timed() -> Iterator[None]:
         yield
     finally:
         gc.callbacks.remove(_note)
+
+
+@contextlib.contextmanager
+def frozen_heap() -> Iterator[None]:
+    """Return a context in which collections leave out all objects made before it."""
+    if gc.get_freeze_count():  # the user has frozen objects, which would be thawed
+        yield
+        return
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _note(phase: str, info: dict[str, Any]) -> None:

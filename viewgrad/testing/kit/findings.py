@@ -98,7 +98,7 @@ class Findings:
         if not self.keep_going or name in (STATE, BEGINNING):
             raise Stop
 
-    def refuse(self, name: str, refused: Refused) -> None:
+    def refuse(self, name: str, refused: Refused | TookTooLong) -> None:
         """Count a call that the operator rejected, or that took too long."""
         self.report.refuse(name)
         if isinstance(refused, TookTooLong):

@@ -12,7 +12,9 @@ import numpy as np
 import viewgrad
 
 from ...autograd.api import grad
+from ...autograd.function.node import GRADIENT_IS_SHARED
 from ...autograd.modes import forward_ad
+from ...errors import FunctionError
 from ...tensor.modes import is_grad_enabled
 from ...type_aliases import Array
 from .arguments import Example, Slot, mapped
@@ -21,6 +23,7 @@ from .literals import NoLiteral, literal
 from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .reproduction import definition_of
 
+INCOMING: Final = "the incoming gradient stays the caller's"
 MOST_ENTRIES: Final = 6  # the number of entries listed in a message
 
 
@@ -222,7 +225,8 @@ class Script:
 
     def fail(self, message: str, cause: BaseException | None = None, **numbers: Any) -> None:
         """Raise a failure with the program so far."""
-        raise Failure(self.title, message, self, **numbers) from cause
+        writes_to_it = isinstance(cause, FunctionError) and GRADIENT_IS_SHARED in str(cause)
+        raise Failure(INCOMING if writes_to_it else self.title, message, self, **numbers) from cause
 
     def body(self, computed: bool = False) -> list[str]:
         """Return the lines together with the constants they use.

@@ -10,7 +10,7 @@ import numpy as np
 from .arguments import Example
 from .cpu_time import cpu_seconds
 from .failure import Failure
-from .operator_under_test import patience
+from .operator_under_test import TookTooLong, patience
 
 PATIENCE: Final = 2.0  # CPU seconds
 
@@ -38,7 +38,7 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
                 if other.property == failure.property and _kind(other) == _kind(failure):
                     failure, progress = other, True
                     break
-            except Exception:  # refused, or the property does not apply
+            except (Exception, TookTooLong):  # refused, or the property does not apply
                 continue
     return failure
 
@@ -55,7 +55,7 @@ def smallest(example: Example, still: Callable[[Example], bool]) -> Example:
             try:
                 with patience(PATIENCE):
                     found = still(other)
-            except Exception:  # refused
+            except (Exception, TookTooLong):  # refused
                 continue
             if found:
                 example, progress = other, True

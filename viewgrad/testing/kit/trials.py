@@ -11,7 +11,7 @@ from .arguments import Example
 from .baseline import Baseline, baseline_results
 from .failure import Failure
 from .findings import Again, Findings, Stop
-from .operator_under_test import OperatorUnderTest, Refused, patience
+from .operator_under_test import OperatorUnderTest, Refused, TookTooLong, patience
 from .parts import excused
 from .properties.forms import against_reference
 from .properties.gradients import check_gradients
@@ -53,7 +53,7 @@ class Trials:
         """
         try:
             return check()
-        except Refused as refused:
+        except (Refused, TookTooLong) as refused:
             self.findings.refuse(name, refused)
         except Failure as failure:
             self.findings.fail(failure, again)

@@ -11,6 +11,7 @@ import numpy as np
 from ..baseline import Baseline
 from ..layouts import GRADIENT_LAYOUTS
 from ..operator_under_test import Refused
+from ..script import INCOMING
 
 
 def linear(baseline: Baseline) -> int:
@@ -143,7 +144,7 @@ def _from_further_steps(baseline: Baseline, name: str, i: int) -> int:
 
 def gradient_untouched(baseline: Baseline) -> int:
     """Check that the incoming gradient is neither kept nor modified, and that gradients share no memory."""
-    title = "the incoming gradient stays the caller's"
+    title = INCOMING
     script = baseline.script(title)
     for i in baseline.outputs:
         script.do(f"s{i} = vg.from_numpy(u{i}.copy())")

@@ -258,8 +258,8 @@ def _is_right_beside(
 
 
 SCALES: Final = frozenset(
-    "bandwidth beta delta dt eps epsilon gamma kappa radius sharpness sigma std tau temperature tol tolerance width"
-    .split()
+    "bandwidth beta delta dilation dt eps epsilon gamma groups kappa kernel_size radius sharpness sigma std stride"
+    " strides tau temperature tol tolerance width".split()
 )  # fmt: skip
 
 

@@ -233,6 +233,9 @@ def _first_like_others(baseline: Baseline, title: str) -> None:
     kinds = [[(value.shape, value.dtype) for value in several] for several in (first, values)]
     if baseline.example.label or baseline.subject.written or kinds[0] != kinds[1]:
         return
+    then = zip(baseline.example.arrays, baseline.subject.first_arrays, strict=True)
+    if not all(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc") for one, other in then):
+        return  # a smaller call, while shrinking
     # The baseline comes from the second of all calls.
     for path, one, other in zip(baseline.paths, first, values, strict=True):
         if not np.allclose(one, other, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):

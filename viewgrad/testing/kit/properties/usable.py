@@ -27,19 +27,20 @@ def usable_call(subject: OperatorUnderTest, example: Example) -> Example:
         tensors = ", ".join(f"x{k}" for k in range(len(example.arrays)))
         script.lines.append(f"assert any(tensor.dtype.kind in 'fc' for tensor in [{tensors}])")
         script.fail("nothing was checked: no tensor or array of floating-point or complex dtype is among the arguments")
-    subject.written = subject.written_by(example)
     double = in_double_precision(example)
+    subject.written = subject.written_by(double)
     try:
         subject.values(double)
         example = double
     except Refused:
-        pass
+        subject.written = subject.written_by(example)
     script = Script(subject, TITLE, example)
     script.leaves()
     try:
         script.call(f"y = {script.expression()}")
     except Refused as refused:
-        script.fail(f"the operator refuses the call to be checked: {refused}", refused.__cause__)
+        advice = "; arrays of arguments cannot be written to, so write to a copy" if "read-only" in str(refused) else ""
+        script.fail(f"the operator refuses the call to be checked: {refused}{advice}", refused.__cause__)
     outputs = outputs_of(script["y"])
     if not outputs:
         script.lines.append("assert isinstance(y, vg.Tensor), y")
