@@ -1049,3 +1049,18 @@ def test_negative_stride_is_noted():
 
     report = check_operator(Strided, np.array([1.2, -0.8, 0.3]), only=["gradients", "options"])
     assert any("its gradient is wrong for negative stride" in notice for notice in report.notices)
+
+
+def test_notices_of_errors_in_backward_take_one_line():
+    class FirstRow(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return vg.Tensor(2.0 * x.detach().numpy())
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2.0 * (grad if grad.ndim < 2 else grad[0])
+
+    report = check_operator(FirstRow, Q, only=["gradients", "shapes"])
+    (notice,) = [text for text in report.notices if text.startswith("its backward raises errors in ")]
+    assert "calls that you did not make, as for shapes" in notice and "\n" not in notice

@@ -130,10 +130,9 @@ class Findings:
         notices = self.report.notices
         notices += [text for text in self.subject.notices if text not in notices]
         if self.refusals:
-            notices.append(
-                f"its backward raises errors in {len(self.refusals)} calls that you did not make, as for "
-                f"{self.refusals[0]}"
-            )
+            calls = "a call" if len(self.refusals) == 1 else f"{len(self.refusals)} calls"
+            first = self.refusals[0].splitlines()[0]  # without the pointer to the help
+            notices.append(f"its backward raises errors in {calls} that you did not make, as for {first}")
         undefined = self._smallest_undefined()
         notices += [] if undefined is None else [undefined]
         self.report.seconds = seconds

@@ -202,9 +202,11 @@ class Script:
         if by:
             self.computed = [*self.lines, f"found = {item}", f"expected = {_element(by, index)}", last]
         self.lines += [f"found = {item}", f"expected = {literal(other)}", last]
+        told = f"{what} is wrong: {of} is"
+        if wrong.size > 1:
+            told = f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}:"
         self.fail(
-            f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}: {one!r}, not "
-            f"{other!r} ({oracle})",
+            f"{told} {one!r}, not {other!r} ({oracle})",
             element=index,
             found=one,
             expected=other,
