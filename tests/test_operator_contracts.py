@@ -1064,3 +1064,23 @@ def test_notices_of_errors_in_backward_take_one_line():
     report = check_operator(FirstRow, Q, only=["gradients", "shapes"])
     (notice,) = [text for text in report.notices if text.startswith("its backward raises errors in ")]
     assert "calls that you did not make, as for shapes" in notice and "\n" not in notice
+
+
+def test_nan_of_the_surrogate_is_no_difference():
+    """The quotient of two infinite numbers says nothing about the operator."""
+
+    class Step(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x.detach().numpy().copy()
+            return vg.Tensor((ctx.x > 0).astype(float))
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return grad / (1 + np.abs(ctx.x)) ** 2
+
+    def soft(x):
+        return vg.where(x > 0, x / (1 + x), x / (1 - x))
+
+    assert check_operator(Step, A, surrogate=soft, only=["gradients", "special points"])

@@ -47,6 +47,8 @@ def as_surrogate(subject: OperatorUnderTest, example: Example, title: str, recor
     starts = {i: script[f"u{i}"] for i in outputs}
     for n, k in enumerate(example.wanted):
         expected = script[f"h[{n}]"]
+        if example.label and expected is not None and np.isnan(expected._array).any():
+            raise Refused("the gradient of the surrogate is NaN")
         if _between_slopes(subject, example, starts, n, script[f"g[{n}]"], expected):
             continue
         size = 1.0 if expected is None else float(np.abs(expected._array).max(initial=0.0))
