@@ -1132,3 +1132,25 @@ def test_gradients_of_any_order_of_functions_that_write_to_their_arguments(f, is
             for one, other in zip(found, expected):
                 onp.testing.assert_allclose(one, other, rtol=1e-10)
             onp.testing.assert_allclose(found[0], found[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("specialize", [True, False])
+def test_arrays_cannot_hold_the_history_of_what_a_compiled_function_writes(specialize, check):
+    def filled(x, out):
+        out[...] = x * 2.0
+        return (out * out).sum()
+
+    c = vg.compile(filled, executor="python", specialize=specialize, check=check)
+    x, out = onp.array([1.0, 2.0]), onp.zeros(2)
+    for _ in range(3):
+        with pytest.raises(vg.errors.DetachedConversionError, match="plain array of shape"):
+            c(vg.Tensor(x, requires_grad=True), out)
+        with vg.no_grad():
+            assert c(vg.Tensor(x, requires_grad=True), out).item() == 20.0
+        assert c(x, out) == 20.0
+        assert out.tolist() == [2.0, 4.0]
+        onp.testing.assert_array_equal(vg.grad(c)(x, out), [8.0, 16.0])  # transforms copy arrays
+        onp.testing.assert_array_equal(c.value_and_grad(x, out)[1], [8.0, 16.0])  # returns plain values only
+        leaf, kept = vg.Tensor(x, requires_grad=True), vg.zeros(2)
+        onp.testing.assert_array_equal(vg.autograd.grad(c(leaf, kept) + kept.sum(), leaf)[0], [10.0, 18.0])

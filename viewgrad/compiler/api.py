@@ -391,7 +391,7 @@ class Compiled:
             return verdict.result
         if of.state is State.VERIFIED and self.cache.takes_fast_calls:
             self.cache.apply(of, Running(program, fast_call(trace, program, call)))
-        return trace.results(tensors, called(program, trace.graph, outputs, run, tensors))
+        return trace.results(tensors, called(program, trace.graph, outputs, run, tensors), call.leaves)
 
     def _build(self, of: Specialization, trace: GuardedTrace, tensors: list[Tensor]) -> CompiledProgram:
         is_recording = bool(current_mode() & GRAD)

@@ -8,10 +8,28 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ...errors import DetachedConversionError
 from ...func.containers import Containers
 from ...func.tree import flatten, once_each
 from ...tensor.creation import from_numpy
-from ...tensor.tensor import is_numeric_array
+from ...tensor.escapes import is_within_transform
+from ...tensor.tensor import Tensor, current_edge, is_numeric_array
+
+
+def require_no_history(tensor: Tensor) -> None:
+    """Check that a tensor over the memory of an array argument has no history, which the array could not hold.
+
+    Transforms call functions with copies of arrays, which are not read afterwards.
+
+    Raises:
+        DetachedConversionError: if it has one, outside of transforms.
+    """
+    if not is_within_transform() and current_edge(tensor) is not None:
+        raise DetachedConversionError(
+            f"a compiled function wrote a tensor that requires grad into an argument that is a plain array of shape "
+            f"{tensor.shape}, where its history would be lost: pass a tensor instead of the array, or write to a "
+            "copy() of it and return that"
+        )
 
 
 class WithTensorArguments:
@@ -33,6 +51,9 @@ class WithTensorArguments:
         containers = Containers((args, keywords), structure, given)
         result = self.function(*containers.given[0], **containers.given[1])
         containers.give_back()
+        for leaf, tensor in zip(leaves, given):
+            if tensor is not leaf:
+                require_no_history(tensor)
         return result
 
     def __getattr__(self, name: str) -> Any:

@@ -112,7 +112,7 @@ class FastCall:
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
             return GuardFailure(program, failed)
-        return trace.results(tensors, called(program, trace.graph, outputs, run, tensors))
+        return trace.results(tensors, called(program, trace.graph, outputs, run, tensors), leaves)
 
     def value_and_grad(
         self, args: tuple[Any, ...], numbers: Sequence[int]

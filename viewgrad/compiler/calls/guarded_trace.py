@@ -17,6 +17,7 @@ from ...views.detached_views import has_ended
 from ..guards.call_signature import layout_key, numbered_tensor
 from ..guards.closure_guard import ClosureGuard
 from ..runtime import ERRORED
+from .array_arguments import require_no_history
 
 
 @attrs.define(eq=False)
@@ -64,14 +65,18 @@ class GuardedTrace:
             return "it writes to memory of a tensor that was detached in place, which other views share"
         return tensors
 
-    def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> Any:
+    def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor], leaves: Sequence[Any]) -> Any:
         """Return the function's results, and write to the arguments as the function does.
 
         Arguments:
             tensors: the inputs of the graph.
             outputs: its outputs.
+            leaves: the leaves of the arguments, of which the first inputs were made.
         """
         signature = self.signature
+        for mutation in signature.mutations:
+            if mutation.recorded and mutation.input < len(leaves) and not isinstance(leaves[mutation.input], Tensor):
+                require_no_history(outputs[mutation.output])
         for mutation in signature.mutations:
             target, value = tensors[mutation.input], outputs[mutation.output]
             if mutation.recorded:
@@ -79,10 +84,10 @@ class GuardedTrace:
             else:
                 with no_grad():
                     target.copy_(value.detach())
-        leaves: list[Any] = []
+        made: list[Any] = []
         for spec in signature.results:
             if type(spec) is not ResultSpec:
-                leaves.append(spec)
+                made.append(spec)
                 continue
             if spec.input is not None:
                 tensor = tensors[spec.input]
@@ -90,8 +95,8 @@ class GuardedTrace:
                 tensor = outputs[spec.output if spec.base is None else spec.base]
             for step in spec.steps:
                 tensor = step(tensor)
-            leaves.append(as_scalar(tensor) if spec.scalar else tensor)
-        return unflatten(signature.result, leaves)
+            made.append(as_scalar(tensor) if spec.scalar else tensor)
+        return unflatten(signature.result, made)
 
     def describe_failure(self, line: int) -> str:
         """Return the reason for a guard failure at a line of the program."""

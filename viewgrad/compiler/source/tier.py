@@ -11,6 +11,7 @@ import numpy as np
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, from_array
 from ...trace.tracing.error_modes import quietly, raises_errors
+from ..calls.array_arguments import require_no_history
 from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
 from .argument_types import classes_in, objects_in, type_key, type_text
@@ -263,6 +264,9 @@ class SourceTier:
             has_history = [name in program.active for name in names]
             replay = self._replay(program, args, keywords)
             tensors = outputs_of(program, tensors, has_history, values, given, pullback, self.tapes, replay)
+        for number, tensor in zip(program.mutated, tensors[len(program.results) :]):
+            if type(values[number]) is not Tensor:
+                require_no_history(tensor)
         for number, tensor in zip(program.mutated, tensors[len(program.results) :]):
             target = values[number]
             if type(target) is not Tensor:
