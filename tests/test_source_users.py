@@ -13,7 +13,7 @@ NOT_TAKEN = {
     "transpose_zip": "Starred", "grow_while_iterating": "a loop over a list that changes",
     "divide_conquer": "as in a recursion", "string_format": "len()", "dict_counts": "a choice of str",
     "where_select": "piecewise",
-    "pairwise_writes": "is written to in it",
+    "pairwise_writes": "writes to the array it iterates over",
     "z_array_ops": "a conditional expression with 0-d arrays", "z_history": "a 0-d array in a list",
     "z_history_copy": "a 0-d array in a list", "z_in_loop": "a 0-d array", "z_conditional": "a 0-d array",
     "z_asarray": "float()", "moving_deque": "deque", "take_put": "numpy.put",

@@ -12,8 +12,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["collections_timed", "cpu_seconds", "frozen_heap"]
-
 
 class _Collections:
     """The CPU time that collections have taken, and when the current one began."""
