@@ -30,7 +30,7 @@ CORRECTIONS: Final = 3
 # corrections are then repeated until the error of derivatives is as small as CONVERGED.
 SLOWEST: Final = 1e-3
 CONVERGED: Final = 1e-11
-FEW: Final = 5  # the size of systems whose Jacobians cost less than determining the quality of older ones
+FEW: Final = 5  # in smaller systems, a new Jacobian costs less than testing an older one
 
 
 def pinned(value: Any, found: Any) -> Any:

@@ -114,7 +114,7 @@ class DifferentiableViewMeta:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the base still has the history for which the view's was created, or still has none."""
+        """Return whether the history of the base has not changed since the history of the view was created."""
         base_edge = self.base._edge
         return self.source_edge is base_edge if base_edge is not None else self.source_edge == no_history(self.base)
 

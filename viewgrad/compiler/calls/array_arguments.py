@@ -17,7 +17,7 @@ from ...tensor.tensor import Tensor, current_edge, is_numeric_array
 
 
 def require_no_history(tensor: Tensor) -> None:
-    """Check that a tensor over the memory of an array argument has no history, which the array could not hold.
+    """Check that a tensor over the memory of an array argument has no history, which an array cannot have.
 
     Transforms call functions with copies of arrays, which are not read afterwards.
 

@@ -100,7 +100,7 @@ def names_in(code: types.CodeType) -> CodeNames:
 
 
 class TextNames(NamedTuple):
-    """The names in a string, and whether it is the beginning of a format with more names."""
+    """Names found in a string, with a flag that is true if the string starts a format that may yield other names."""
 
     names: Sequence[str]
     reflects: bool = False

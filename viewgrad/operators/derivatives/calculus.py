@@ -270,7 +270,7 @@ class Segments:
             self.part = np.where(self.inside & ~whole, (x - xp[self.lower]) / self.width, whole)
 
     def slope(self, fp: Any) -> Any:
-        """Return the slope of the function at each point, and 0 outside."""
+        """Return the slope of the function at each point, and 0 at points outside the knots."""
         return (fp[self.upper] - fp[self.lower]) / self.width * self.inside
 
     def spread(self, grad: Any, length: int) -> Any:
@@ -341,7 +341,7 @@ interpolated = FUNCTIONS[np.interp]
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Implement `numpy.interp`, including periodic functions, with gradients for the values outside."""
+    """Implement `numpy.interp`, including periodic functions; gradients also flow to `left` and `right`."""
     if period is None:
         if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
             return interpolated(x, xp, fp, left, right)

@@ -586,7 +586,7 @@ def _ordered(format: str, pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
 
 
 def _summed(array: Any) -> tuple[Pattern, Any]:
-    """Return the pattern and the stored values of an array, with each position once."""
+    """Return the pattern and the stored values of an array, without duplicate positions."""
     return _without_duplicates(array.pattern, array.data)
 
 

@@ -1,4 +1,4 @@
-"""Maxima and minima of sparse arrays, and the sparse vectors of those of rows or columns."""
+"""Maxima and minima of sparse arrays, and those of their rows or columns as sparse vectors."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ MADE: Final[dict[str, Any]] = {}
 ITERATIVE: Final = ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr")
 ADJOINT_TOLERANCE: Final = 1e-10  # the tolerance of iterative solvers in the backward pass
 STEPS: Final = 3  # steps of Newton's method for an eigenpair; each makes derivatives exact to one more order
-LARGEST: Final = 1e10  # the solution of a system, relative to the matrix, above which its matrix counts as singular
-ACCEPTED: Final = 1e-8  # the relative residual above which that is an error
+LARGEST: Final = 1e10  # the estimated condition number above which a matrix counts as singular
+ACCEPTED: Final = 1e-8  # the maximum relative residual if a solver has not converged
 
 
 made: Final = named_in(MADE)

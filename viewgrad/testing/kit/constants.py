@@ -86,7 +86,7 @@ def _constants(thing: Any) -> Iterator[Any]:
             if isinstance(value, tuple):
                 yield from value
             elif isinstance(value, frozenset):
-                yield from sorted(value, key=repr)  # not in the order of hashes, which differ in each process
+                yield from sorted(value, key=repr)  # not in hash order, which differs between processes
             else:
                 yield value
 

@@ -1,7 +1,7 @@
-"""CPU time of a check, without the time of Python's garbage collector.
+"""The CPU time of a check, excluding Python's garbage collections.
 
-A collection takes time in proportion to the objects of the whole process. If it counted, the calls that a check has
-time for would depend on what else is imported.
+A collection takes time proportional to the number of objects in the process. If collections were included, the number
+of calls in a check would depend on the other imported modules.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 
 
 class _Collections:
-    """The CPU time that collections have taken, and when the current one began."""
+    """The CPU time of collections so far, and the start of the current one."""
 
     seconds = 0.0
     began = 0.0
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of this process, without that of collections inside `collections_timed`."""
+    """Return the CPU time of this process, excluding collections inside `collections_timed`."""
     return time.process_time() - _Collections.seconds
 
 
 @contextlib.contextmanager
 def collections_timed() -> Iterator[None]:
-    """Return a context in which `cpu_seconds` stands still during garbage collections; it may be nested."""
+    """Exclude garbage collections from `cpu_seconds` in a block; such blocks may be nested."""
     if _note in gc.callbacks:
         yield
         return
@@ -40,8 +40,8 @@ def collections_timed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Return a context in which collections leave out all objects made before it."""
-    if gc.get_freeze_count():  # the user has frozen objects, which would be thawed
+    """Exclude all existing objects from garbage collections in a block."""
+    if gc.get_freeze_count():  # the user's frozen objects would be unfrozen at the end
         yield
         return
     gc.collect()

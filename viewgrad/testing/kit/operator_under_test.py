@@ -365,7 +365,7 @@ def patience(seconds: float) -> Iterator[None]:
         return
 
     def late(number: int, frame: types.FrameType | None) -> None:
-        left = seconds - (cpu_seconds() - began)  # the timer has counted garbage collections, too
+        left = seconds - (cpu_seconds() - began)  # the timer also counted garbage collections
         if drops_exceptions(frame) or left > 0:
             signal.setitimer(signal.ITIMER_VIRTUAL, max(left, AGAIN))
         else:

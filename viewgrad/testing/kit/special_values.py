@@ -178,7 +178,7 @@ def _tied(example: Example) -> Iterator[Example]:
             yield attrs.evolve(_with(example, slot, changed, label), family="ties")
     for a, b in itertools.combinations(real, 2):
         one, other = example.arrays[a], example.arrays[b]
-        if one.ndim and other.ndim > 1 and one.shape[-1] == other.shape[-1]:  # as points have coordinates
+        if one.ndim and other.ndim > 1 and one.shape[-1] == other.shape[-1]:  # as for coordinates of points
             changed = other.copy()
             changed.reshape(-1, other.shape[-1])[0] = one.reshape(-1, one.shape[-1])[0]
             label = f"the first rows of {example.named(a)} and {example.named(b)} equal"

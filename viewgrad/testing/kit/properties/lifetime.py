@@ -56,7 +56,7 @@ def lifetime(baseline: Baseline) -> int:
 
 
 def _library_that_keeps_arguments(once: Callable[[], list[weakref.ref[Any]]]) -> str:
-    """Return the function of SciPy whose closure contains itself and so keeps the arguments of a call, or "".
+    """Return the name of the SciPy function that keeps the arguments alive since its closure contains itself, or "".
 
     SciPy's root finders wrap the given function in such a closure.
     """

@@ -18,8 +18,8 @@ LARGEST: Final = 2000  # elements
 MOST_LINES: Final = 40  # the number of lines after which the first thread is interrupted
 SECONDS: Final = 0.25  # CPU seconds for these interruptions
 # One thread runs at a time, and yields to the next one after some lines outside libraries, or after some instructions.
-# If a thread waits for another one's lock and does not take its turn, taking turns ends: the others give up after many
-# short waits. On a busy machine, one wait may end before the thread whose turn it is has run at all.
+# If a thread does not take its turn because it waits for the lock of another one, turns are abandoned: the others stop
+# waiting after many short waits. On a busy machine, one wait may end before the thread whose turn it is has run at all.
 IN_TURNS: Final = """
 libraries, stuck = ("viewgrad", "numpy", "scipy", "concurrent", "threading", "abc"), []
 interrupted = []
@@ -95,7 +95,7 @@ def in_threads(baseline: Baseline) -> int:
             script.do(run)
             _require_same(baseline, script)
             checked = 1
-            ended = run != ALL_AT_ONCE and len(script["interrupted"]) == before  # there is no such line
+            ended = run != ALL_AT_ONCE and len(script["interrupted"]) == before  # the operator has fewer lines
             if ended or script["stuck"] or cpu_seconds() - began > SECONDS:
                 break
     return checked
