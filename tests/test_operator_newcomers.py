@@ -34,9 +34,8 @@ DRAFTS = (
     gallery.third_drafts,
     gallery.fourth_drafts,
     gallery.fifth_drafts,
-    gallery.sixth_drafts,
 )
-MODULES = (*DRAFTS, gallery.careful)
+MODULES = (*DRAFTS, gallery.careful, gallery.sixth_drafts)
 CALLS = {name: (module, *module.CALLS[name]) for module in MODULES for name in module.CALLS}
 # Right at the call given, wrong at others that they accept: -1 for no padding, a width of zero, batches, a power of 1,
 # and kinks of parts.
