@@ -76,7 +76,7 @@ def foreign_operand() -> Any:
 
 def is_constant(tensor: Tensor) -> bool:
     """Return whether a tensor is the cached one of a Python number."""
-    storage = tensor._storage  # it has a storage once a view of it was taken
+    storage = tensor._storage  # None until a view of the tensor is taken
     return type(tensor._saved if storage is None else storage.whole) is SavedConstant
 
 

@@ -138,7 +138,7 @@ def _clock(t_span: Any, ends: tuple[float, float]) -> Callable[[float], Any]:
 def _path(
     slope: Any, ends: tuple[float, float], start: Any, method: str, found: Any, t_span: Any, options: dict[str, Any]
 ) -> Trajectory:
-    """Return the solution with its history, by SciPy's steps or along them."""
+    """Return the solution with its history, from SciPy's steps, or by a single-step method that follows them."""
     clock = _clock(t_span, tuple(map(plain_number, t_span)))  # type: ignore[arg-type]
     if method in EXPLICIT:
         return Trajectory(slope, found.sol.interpolants, start, method, clock)

@@ -44,7 +44,7 @@ def imports() -> int:
 
 
 def _randbits(bits: int) -> Any:
-    """Return random bits for a seed drawn by NumPy; an error while a program is traced."""
+    """Return random bits for a seed drawn by NumPy; raise an error while a program is traced."""
     _refuse(
         "making a generator of random numbers without a seed (RandomState draws one even if it is given another; "
         "default_rng(seed) does not), which gives other numbers each time,"
@@ -53,7 +53,7 @@ def _randbits(bits: int) -> Any:
 
 
 def _urandom(size: int) -> Any:
-    """Return random bytes from the system, also for `secrets` and `uuid`; an error while a program is traced."""
+    """Return random bytes from the system, also for `secrets` and `uuid`; raise an error during tracing."""
     _refuse("drawing random bytes from the system, which differ in each run,")
     return PATCHES[2][2](size)
 
