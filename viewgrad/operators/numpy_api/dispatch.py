@@ -91,7 +91,8 @@ def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -
 def require_tensor(out: Any, name: str) -> None:
     """Raise if the target of a tensor result is not a tensor."""
     if not isinstance(out, Tensor):
-        raise UnsupportedTypeError(
+        error = UnsupportedTypeError if isinstance(out, np.ndarray) else TypeError
+        raise error(
             f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
             "zeros(), empty() or array() of viewgrad.numpy instead of numpy; out= takes a Tensor"
         )
