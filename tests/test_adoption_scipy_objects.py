@@ -144,7 +144,7 @@ CHANGES = {
     "CubicSpline": (lambda: interpolate.CubicSpline(PLACES, VALUES), lambda x, k: k(x), lambda k: scaled(k.c)),
     "UnivariateSpline": (
         lambda: interpolate.UnivariateSpline(PLACES, VALUES, s=0.1), lambda x, k: k(x),
-        lambda k: k.set_smoothing_factor(0.0),
+        lambda k: scaled(k._eval_args[1]),
     ),
     "RectBivariateSpline": (
         lambda: interpolate.RectBivariateSpline(*GRID, ON_GRID), lambda x, k: k.ev(x, x), lambda k: scaled(k.tck[2]),

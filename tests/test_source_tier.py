@@ -1065,7 +1065,7 @@ def test_replaced_constants_of_a_function_are_seen():
     def f(x):
         return x * 42.0
 
-    f.__code__ = f.__code__.replace(co_consts=(None, 256.0))
+    f.__code__ = f.__code__.replace(co_consts=tuple(256.0 if each == 42.0 else each for each in f.__code__.co_consts))
     run = compiled(f)
     for _ in range(2):
         assert run(vg.Tensor(2.0)).item() == 512.0

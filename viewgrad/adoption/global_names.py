@@ -29,7 +29,8 @@ OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # additional globals of a
 ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", "__doc__", "__loader__", "__cached__")
 
 
-_ANNOTATIONS: Final = "__annotate__" if hasattr(types.FunctionType, "__annotate__") else "__annotations__"
+# Python 3.14 evaluates annotations when they are read.
+_ANNOTATIONS: Final = "__annotate__" if "__annotate__" in vars(types.FunctionType) else "__annotations__"
 _NAMED: Final = operator.attrgetter("__code__", "__defaults__", "__name__", "__doc__", _ANNOTATIONS, "__kwdefaults__")
 _BUILTIN: Final = vars(builtins).get
 

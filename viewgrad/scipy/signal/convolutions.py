@@ -258,6 +258,8 @@ def _taps(b: Any, x: Any) -> Any:
 def lfilter_zi(b: Any, a: Any) -> Any:
     """Return the steady state of a filter for the step response."""
     b, a = (np.atleast_1d(floating(value)) for value in (b, a))
+    if not plain_values(a)[0]:
+        scipy.signal.lfilter_zi(plain_values(b), plain_values(a))  # raises from SciPy 1.18 on
     while a.shape[0] > 1 and not plain_values(a)[0]:
         a = a[1:]
     b, a = b / a[0], a / a[0]
