@@ -29,12 +29,17 @@ CASES = {
     # half a second or more for each case
     "test_check_operator.py::*": 8,
     "test_operator_applications.py::*": 4,
+    "test_operator_newcomers.py::*": 8,
+    "test_checkpoint.py::*": 8,
+    "test_captured_state.py::*": 8,
+    "test_adopted_standard_library.py::*": 10,
+    "test_adoption_scipy_objects.py::*": 10,
     "test_source_drawn.py::*": 8,
-    "test_source_users.py::*": 60,
+    "test_source_users.py::*": 45,
     "test_memory.py::*": 6,
     "test_rows.py::*": 20,
     "test_scipy_*": 6,
-    "*": 16,
+    "*": 12,
 }
 # CPU seconds that the tests of a file may take in the default suite; `cpu_times.py` names the files that take more.
 BUDGET = 4.0
