@@ -111,12 +111,11 @@ def _frozen(value: Any, stats: Any) -> Any:
     return MISSING if family is None else family(*value.args, **value.kwds)
 
 
-def _multivariate(name: str, attributes: str, **options: str) -> Builder:
+def _multivariate(name: str, attributes: str) -> Builder:
     """Return a builder of a frozen multivariate distribution whose parameters are stored in attributes."""
 
     def build(value: Any, stats: Any) -> Any:
-        parameters = [getattr(value, attribute) for attribute in attributes.split()]
-        return getattr(stats, name)(*parameters, **{key: getattr(value, each) for key, each in options.items()})
+        return getattr(stats, name)(*[getattr(value, attribute) for attribute in attributes.split()])
 
     return build
 

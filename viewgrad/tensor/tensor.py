@@ -53,8 +53,8 @@ Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | SupportsFloat | SupportsCo
 UFUNCS: Final = AdapterTable()
 # Functions that register operators on first use, so that importing the library does not import SciPy.
 LATE: Final[list[Callable[[], None]]] = []
-# Computes with NumPy if operands are arrays that tensors do not support, or returns NotImplemented.
-FALLBACKS: Final[list[Callable[[Any, Any, Any], Any]]] = []
+# The function that computes with NumPy what tensors do not support; operators add it.
+ON_UNSUPPORTED: Final[list[Callable[[Any, Any, Any], Any]]] = []
 FUNCTIONS: Final = AdapterTable()
 
 
@@ -470,10 +470,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         except (UnsupportedTypeError, UnsupportedFunctionError):
             if any(_has_own_rules(type(each), "__array_ufunc__") for each in inputs):
                 return NotImplemented
-            result = _computed_by_numpy(getattr(ufunc, kind), inputs, kwargs)
-            if result is NotImplemented:
-                raise
-            return result
+            return ON_UNSUPPORTED[0](getattr(ufunc, kind), inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function)
@@ -484,10 +481,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         except (UnsupportedTypeError, UnsupportedFunctionError):
             if any(_has_own_rules(kind, "__array_function__") for kind in types):
                 return NotImplemented
-            result = _computed_by_numpy(function, args, kwargs)
-            if result is NotImplemented:
-                raise
-            return result
+            return ON_UNSUPPORTED[0](function, args, kwargs)
 
     # -- Python's protocols --------------------------------------------------------------------------------------------
 
@@ -808,12 +802,6 @@ def plain_array(array: Array) -> Array:
 def is_numeric_array(value: Any) -> bool:
     """Return whether a value is a plain NumPy array with a dtype and byte order that tensors support."""
     return type(value) is ndarray and value.dtype.kind in "biufc" and value.dtype.isnative
-
-
-def _computed_by_numpy(function: Any, args: Any, kwargs: Any) -> Any:
-    """Return NumPy's result for operands that tensors do not support; NotImplemented if a history would be lost."""
-    results = (compute(function, args, kwargs) for compute in FALLBACKS)
-    return next((result for result in results if result is not NotImplemented), NotImplemented)
 
 
 def _check_dtype(dtype: np.dtype[Any]) -> None:

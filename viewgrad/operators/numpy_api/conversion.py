@@ -9,7 +9,15 @@ import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
 from ...tensor.escapes import has_tangent
-from ...tensor.tensor import FALLBACKS, Tensor, current_edge, from_array, from_new_array, is_numeric_array, is_scalar
+from ...tensor.tensor import (
+    ON_UNSUPPORTED,
+    Tensor,
+    current_edge,
+    from_array,
+    from_new_array,
+    is_numeric_array,
+    is_scalar,
+)
 from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
@@ -84,9 +92,12 @@ def on_values(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[st
 
 
 def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Return NumPy's result for operands that tensors do not support, such as dates, unless a history would be lost."""
+    """Return NumPy's result for operands that tensors do not support, such as dates.
+
+    It is called while the error about them is handled, which it raises again if a history or a mask would be lost.
+    """
     if carries_history((*args, kwargs)) or _adds_meaning((*args, *kwargs.values())):
-        return NotImplemented
+        raise
     out = kwargs.get("out")
     if not isinstance(out, np.ndarray):
         return on_values(function, args, kwargs)
@@ -101,7 +112,7 @@ def _adds_meaning(value: Any) -> bool:
     return isinstance(value, NESTED) and any(map(_adds_meaning, value))
 
 
-FALLBACKS.append(on_unsupported)
+ON_UNSUPPORTED.append(on_unsupported)
 
 
 def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:

@@ -86,10 +86,7 @@ class UniversalFunction:
             try:
                 return handler(*map(as_argument, args), **kwargs)
             except UnsupportedTypeError:
-                result = on_unsupported(method, args, kwargs)
-                if result is NotImplemented:
-                    raise
-                return result
+                return on_unsupported(method, args, kwargs)
         module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
         name = f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}")
 

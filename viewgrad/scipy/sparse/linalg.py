@@ -427,16 +427,10 @@ def lsqr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
     Gradients of the solution and of the norms `r1norm`, `r2norm` and `xnorm` flow to `b` and to the stored values of
     `A`, which must have full rank; the other results are estimates without a history.
     """
-    found = scipy.sparse.linalg.lsqr(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
-    if isinstance(A, scipy.sparse.linalg.LinearOperator):
-        if carries_history(b):
-            raise lost("scipy.sparse.linalg.lsqr", "pass a matrix instead of a LinearOperator")
+    found, x, residual = _with_solution("lsqr", A, b, damp, args, options)
+    if x is None:
         return as_tensors(found)
-    a, right = as_sparse(A), as_operand(b).reshape(-1)
-    if not carries_history((a.data, right)):
-        return as_tensors(found)
-    x = _least_squares(a, right, damp, found[0], "lsqr")
-    away = np.linalg.norm(right - a @ x)
+    away = np.linalg.norm(residual)
     size = np.linalg.norm(x)
     return x, *found[1:3], away, np.sqrt(away**2 + (damp * size) ** 2), *found[5:8], size, found[9]
 
@@ -448,18 +442,26 @@ def lsmr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
     Gradients of the solution and of the norms `normr` and `normx` flow to `b` and to the stored values of `A`, which
     must have full rank; the other results are estimates without a history.
     """
-    found = scipy.sparse.linalg.lsmr(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
+    found, x, residual = _with_solution("lsmr", A, b, damp, args, options)
+    if x is None:
+        return as_tensors(found)
+    size = np.linalg.norm(x)
+    away = np.sqrt((residual**2).sum() + (damp * size) ** 2)
+    return x, *found[1:3], away, *found[4:7], size
+
+
+def _with_solution(name: str, A: Any, b: Any, damp: float, args: Any, options: Any) -> tuple[Any, Any, Any]:
+    """Return the results of one of SciPy's functions, and the solution and residual with their histories, if any."""
+    found = getattr(scipy.sparse.linalg, name)(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
     if isinstance(A, scipy.sparse.linalg.LinearOperator):
         if carries_history(b):
-            raise lost("scipy.sparse.linalg.lsmr", "pass a matrix instead of a LinearOperator")
-        return as_tensors(found)
+            raise lost(f"scipy.sparse.linalg.{name}", "pass a matrix instead of a LinearOperator")
+        return found, None, None
     a, right = as_sparse(A), as_operand(b).reshape(-1)
     if not carries_history((a.data, right)):
-        return as_tensors(found)
-    x = _least_squares(a, right, damp, found[0], "lsmr")
-    size = np.linalg.norm(x)
-    away = np.sqrt(((right - a @ x) ** 2).sum() + (damp * size) ** 2)
-    return x, *found[1:3], away, *found[4:7], size
+        return found, None, None
+    x = _least_squares(a, right, damp, found[0], name)
+    return found, x, right - a @ x
 
 
 def _least_squares(a: Any, b: Any, damp: float, found: Any, name: str) -> Any:
