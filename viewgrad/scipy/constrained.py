@@ -31,8 +31,8 @@ class Ends:
     """The elements of a point that are at their bounds.
 
     Attributes:
-        free: the mask of the other elements.
-        values: the point, with the elements at bounds replaced by these bounds.
+        free: the mask of the other elements; None without bounds.
+        values: the point, with the elements at bounds replaced by these bounds; None without bounds.
     """
 
     free: Any
@@ -41,7 +41,10 @@ class Ends:
     @property
     def depend_on_tensors(self) -> bool:
         """Whether any bound that is attained has a history."""
-        return not np.all(self.free) and carries_history(self.values)
+        return self.free is not None and not np.all(self.free) and carries_history(self.values)
+
+
+NO_ENDS: Final = Ends(None, None)
 
 
 def bound_pairs(bounds: Any) -> tuple[Any, Any] | None:
@@ -64,16 +67,16 @@ def plain_bounds(bounds: Any) -> Any:
     return list(zip(*[plain_values(as_argument(each)).tolist() for each in bound_pairs(bounds) or ()]))
 
 
-def at_ends(place: Any, limits: tuple[Any, Any] | None, near: Any = NEAR) -> Ends | None:
-    """Return which elements of a point are at their bounds, or None if there are no bounds.
+def at_ends(place: Any, limits: tuple[Any, Any] | None, near: Any = NEAR) -> Ends:
+    """Return which elements of a point are at their bounds.
 
     Arguments:
         place: the point, without history.
-        limits: the lower and the upper bounds, with their histories.
+        limits: the lower and the upper bounds, with their histories; None without bounds.
         near: the maximum relative distance from a bound.
     """
     if limits is None:
-        return None
+        return NO_ENDS
     x = np.asarray(plain_values(place), float)
     low, high = (np.broadcast_to(numbers(each), x.shape) for each in limits)
     least = near * np.maximum(1, np.abs(x))
@@ -102,7 +105,7 @@ def constraint_of(item: Any) -> Constraint:
     return Constraint(lambda x: item["fun"](x, *args), 0.0, 0.0 if item["type"] == "eq" else np.inf)
 
 
-def constrained_place(function: Function, place: Any, ends: Ends | None, constraints: Sequence[Constraint]) -> Any:
+def constrained_place(function: Function, place: Any, ends: Ends, constraints: Sequence[Constraint]) -> Any:
     """Return a minimizer under constraints, with its history.
 
     Arguments:
@@ -117,11 +120,11 @@ def constrained_place(function: Function, place: Any, ends: Ends | None, constra
     found = np.asarray(plain_values(place), float)
     active = [each for item in constraints for each in _active(item, found)]
     if not active:
-        return least_place(function, place, *(() if ends is None else (ends.free, ends.values)))
-    places = np.flatnonzero(np.ones(found.shape, bool) if ends is None else ends.free)
+        return least_place(function, place, ends.free, ends.values)
+    places = np.flatnonzero(np.ones(found.shape, bool) if ends.free is None else ends.free)
 
     def moved(elements: Any) -> Any:
-        x = numbers(found if ends is None else ends.values) * 1.0
+        x = numbers(found if ends.values is None else ends.values) * 1.0
         x[places] = elements
         return x
 

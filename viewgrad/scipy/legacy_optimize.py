@@ -18,7 +18,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
-from .constrained import Ends, at_ends, bound_pairs, plain_bounds
+from .constrained import NO_ENDS, Ends, at_ends, bound_pairs, plain_bounds
 from .implicit_diff import least_place
 from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
@@ -51,14 +51,12 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
     return lambda x: float(np.asarray(plain(x)).reshape(()))
 
 
-def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends | None = None) -> Any:
+def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends = NO_ENDS) -> Any:
     """Return SciPy's result (an array, a tuple that begins with one, or an object) with the history of the solution."""
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-    at_bounds = ends is not None and ends.depend_on_tensors
-    if not at_bounds and not captures_history(function, np.asarray(place, float), given):
+    if not ends.depend_on_tensors and not captures_history(function, np.asarray(place, float), given):
         return _as_tensors(found)
-    known = () if ends is None else (ends.free, ends.values)
-    place = least_place(lambda x: numbers(function(x, *given)).reshape(()), place, *known)
+    place = least_place(lambda x: numbers(function(x, *given)).reshape(()), place, ends.free, ends.values)
     if hasattr(found, "x"):
         found.x, found.fun = place, numbers(function(place, *given)).reshape(())
         return found

@@ -27,7 +27,7 @@ from ..tensor.modes import enable_grad
 from ..tensor.signatures import signature_of
 from ..tensor.tensor import Tensor
 from . import elementwise as elementwise
-from .constrained import at_ends, bound_pairs, constrained_place, constraint_of, plain_bounds
+from .constrained import NO_ENDS, at_ends, bound_pairs, constrained_place, constraint_of, plain_bounds
 from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
@@ -183,7 +183,7 @@ def minimize(
     captured = any(
         carries_history((each.low, each.high)) or captures_history(each.function, found.x, ()) for each in conditions
     )
-    if captured or captures_history(value, start, given) or (ends is not None and ends.depend_on_tensors):
+    if captured or captures_history(value, start, given) or ends.depend_on_tensors:
         found.x = constrained_place(lambda x: value(x, *given), found.x, ends, conditions)
         found.fun = numbers(value(found.x, *given)).reshape(())
     return found
@@ -236,13 +236,12 @@ def minimize_scalar(
     given, limits = args_tuple(args), None if bounds is None else tuple(map(_value, bounds))
     function, places = _number(fun, given), plain_values(bracket)
     found = scipy.optimize.minimize_scalar(function, places, limits, method=method, **options)
-    ends = None
+    ends = NO_ENDS
     if limits is not None:
         near = 1e-5 * (limits[1] - limits[0]) / max(1.0, abs(found.x))
         ends = at_ends(found.x, (bounds[0], bounds[1]), near)
-    if captures_history(fun, found.x, given) or (ends is not None and ends.depend_on_tensors):
-        known = () if ends is None else (ends.free, ends.values)
-        found.x = least_place(lambda x: fun(x, *given), found.x, *known)
+    if captures_history(fun, found.x, given) or ends.depend_on_tensors:
+        found.x = least_place(lambda x: fun(x, *given), found.x, ends.free, ends.values)
         found.fun = numbers(fun(found.x, *given)).reshape(())
     return found
 
@@ -369,12 +368,12 @@ def least_squares(
         scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **_settings(options))
     )
     ends = at_ends(found.x, _ends(bounds))
-    if depends or (ends is not None and ends.depend_on_tensors):
+    if depends or ends.depend_on_tensors:
 
         def cost(x: Any) -> Any:
             return 0.5 * squares(numbers(with_names(x, *given)), options).sum()
 
-        found.x = least_place(cost, found.x, *(() if ends is None else (ends.free, ends.values)))
+        found.x = least_place(cost, found.x, ends.free, ends.values)
         found.fun, found.cost = numbers(with_names(found.x, *given)), cost(found.x)
     return found
 
@@ -419,7 +418,7 @@ def curve_fit(
     x = numbers(xdata) if isinstance(xdata, list | tuple) else as_argument(xdata)
     y = numbers(ydata)
     ends = at_ends(fitted[0], _ends(options.get("bounds")))
-    is_free = ends is None or not ends.depend_on_tensors
+    is_free = not ends.depend_on_tensors
     if is_free and not has_history(options) and not carries_history((x, y, sigma, f(x, *fitted[0]))):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
@@ -432,7 +431,7 @@ def curve_fit(
     def cost(p: Any) -> Any:
         return squares(residual(p), options).sum()
 
-    place = least_place(cost, fitted[0], *(() if ends is None else (ends.free, ends.values)))
+    place = least_place(cost, fitted[0], ends.free, ends.values)
     slopes = scaled_slopes(jacrev(residual)(place), residual(place), options)
     covariances = np.linalg.inv(slopes.mT @ slopes)
     if not absolute_sigma:

@@ -5,7 +5,7 @@ traced.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import DetachedConversionError
@@ -32,6 +32,13 @@ def require_no_history(tensor: Tensor) -> None:
         )
 
 
+def require_no_histories(leaves: Sequence[Any], given: Sequence[Any]) -> None:
+    """Check the tensors that replaced arrays among leaves; see `require_no_history`."""
+    for leaf, tensor in zip(leaves, given, strict=True):
+        if tensor is not leaf:
+            require_no_history(tensor)
+
+
 class WithTensorArguments:
     """A function that receives tensors in place of arrays.
 
@@ -51,9 +58,7 @@ class WithTensorArguments:
         containers = Containers((args, keywords), structure, given)
         result = self.function(*containers.given[0], **containers.given[1])
         containers.give_back()
-        for leaf, tensor in zip(leaves, given):
-            if tensor is not leaf:
-                require_no_history(tensor)
+        require_no_histories(leaves, given)
         return result
 
     def __getattr__(self, name: str) -> Any:

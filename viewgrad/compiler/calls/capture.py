@@ -28,7 +28,7 @@ from ..guards.closure_guard import ClosureGuard, random_state
 from ..guards.impure_reads import outside_refused
 from ..lower.dynamic_index import COMPUTED
 from .arguments import Call
-from .array_arguments import require_no_history
+from .array_arguments import require_no_histories
 from .guarded_trace import GuardedTrace
 from .minmax_patch import extrema_by_value
 
@@ -92,9 +92,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
     generators = before.generators
     state = random_state(generators)
     run = traced_run(function, (call.args, call.keywords), call.structure, given, MAX_OPERATIONS)
-    for leaf, tensor in zip(call.leaves, given, strict=True):
-        if tensor is not leaf:
-            require_no_history(tensor)
+    require_no_histories(call.leaves, given)
     if run.graph is None:
         assert run.error is not None
         return Capture(run.result, None, run.error.message, True)
