@@ -146,7 +146,7 @@ class Modes:
         return vg.checkpoint(lambda b: self.mapped(compiled, b))(v)
 
     def rewritten(self, way, f, v):
-        """Let a compiled function write to its argument."""
+        """Call a compiled function that writes to its argument."""
         if is_tensor(v):
             self.compiled(way, f, v)
         else:

@@ -185,7 +185,7 @@ def test_classes_derived_from_ndarray_hold_plain_numbers():
 
 @pytest.mark.parametrize("name", ["array", "asarray", "asanyarray", "copy", "require", "asarray_chkfinite"])
 def test_arrays_made_of_scalars_can_be_written_to(name):
-    """A program that computes in place also accepts numbers, of which NumPy makes 0-d arrays."""
+    """A program that computes in place also accepts numbers, which NumPy converts to 0-d arrays."""
 
     def sigmoid(module, x):
         made = getattr(module, name)(-1.0 * x)

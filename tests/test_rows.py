@@ -256,7 +256,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, 6.0, np.pi 
 @pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_zero_cotangents_give_zero_gradients_at_special_points(operator, dtype):
-    """If the incoming gradient is 0, so is the outgoing one, at edges of domains, poles and kinks, to any order."""
+    """At edges of domains, poles and kinks, a zero gradient remains zero, to any order."""
     sample = samples_of(operator)[0]
     names = [name for name in sample.differentiable() if dtype is float or operator.accepts_complex(name)]
     if not names:

@@ -25,7 +25,7 @@ def adopt(f: Any, *, also: Iterable[str] = ()) -> Any:
     (`viewgrad.grad`, ...) and `viewgrad.compile` adopt the function passed to them.
 
     Arguments:
-        f: a function, method, class or callable object; or a package or its name, of which a second copy is imported.
+        f: a function, method, class or callable object; or a package or its name, to import a second copy of it.
         also: for a package, the names of imported packages to adopt together with it.
 
     Returns:

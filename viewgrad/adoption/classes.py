@@ -115,7 +115,7 @@ class AdoptedType(type):
         if original is None:
             return super().__subclasscheck__(other)
         question = cls, other
-        if question in _ASKED.questions:  # an abstract class consults its subclasses, of which this is one
+        if question in _ASKED.questions:  # asked again by the abstract class, which consults its subclasses
             return False
         _ASKED.questions.add(question)
         try:

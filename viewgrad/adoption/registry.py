@@ -178,7 +178,7 @@ class AdoptionRegistry:
     def forget_results(self) -> None:
         """Clear the caches of functions whose results may have changed.
 
-        The user may have cleared the cache of the original, of which there is no notification.
+        The user may have cleared the cache of the original, which sends no notification.
         """
         for cached in list(self._remembering) if self._live_caches else ():
             cached.forget_changed()

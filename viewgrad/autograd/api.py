@@ -165,10 +165,10 @@ def pull_back(
     outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Tensor | None], *,
     retain_graph: bool | None = None, create_graph: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """Return a vector-Jacobian product of outputs, some of which may have no history.
+    """Return a vector-Jacobian product; outputs without a history contribute nothing.
 
     Arguments:
-        outputs: the outputs, of which only tensors with a history contribute.
+        outputs: the outputs; those that are no tensors, or have no history, are ignored.
         cotangents: the gradient of each output; None if it is undefined.
         inputs: tensors that require grad, or None for inputs whose gradient is not needed.
         retain_graph, create_graph: as for `grad`.

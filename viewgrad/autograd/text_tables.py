@@ -28,7 +28,7 @@ def table_text(head: Sequence[str], rows: Sequence[Sequence[Any]], last: Sequenc
 
     Arguments:
         head: the headings of the columns.
-        rows: the rows, of which the first `limit` are shown.
+        rows: the rows; the first `limit` are shown.
         last: a final row with the totals.
         limit: the number of rows to show.
     """

@@ -162,7 +162,7 @@ def captured_write_refused(what: str, *, is_exported: bool = False) -> str:
 
     Arguments:
         what: the property that an array cannot have: "requires grad" or "has a tangent".
-        is_exported: whether the memory belongs to a tensor, of which arrays were exported, rather than to an array
+        is_exported: whether the memory belongs to a tensor that exported arrays, rather than to an array
             created outside the function.
     """
     frame, _ = _frame_of_user()

@@ -101,7 +101,7 @@ class saved_tensors_hooks(ModeSwitch):
 
 
 class save_on_disk(saved_tensors_hooks):
-    """Save values for backward in files, each of which is removed when its node releases the value.
+    """Save values for backward in files; a file is removed when its node releases the value.
 
     Arguments:
         dir: the directory for the files, which is created if it does not exist; by default the system's directory for

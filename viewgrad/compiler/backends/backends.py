@@ -80,7 +80,7 @@ class PythonExecutor:
         return functools.partial(write_vectors, careful=self.careful)
 
     def arena_buffers(self, programs: Sequence[Program]) -> Set[str]:
-        """Return the names of the bases of which windows are taken, if reusing their memory pays off."""
+        """Return the names of large bases, whose memory is worth reusing."""
         return {
             name for program in programs for name in array_bases(program) if program.bases[name].size >= arena.LEAST
         }

@@ -71,7 +71,7 @@ class GuardedTrace:
         Arguments:
             tensors: the inputs of the graph.
             outputs: its outputs.
-            leaves: the leaves of the arguments, of which the first inputs were made.
+            leaves: the leaves of the arguments, from which the first inputs were created.
         """
         signature = self.signature
         for mutation in signature.mutations:

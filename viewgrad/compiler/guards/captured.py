@@ -56,7 +56,7 @@ class Attributes:
 
 
 class Content:
-    """The variables of a module, any of which the code may refer to.
+    """The variables of a module whose code may refer to any of them.
 
     Arguments:
         variables: the variables.

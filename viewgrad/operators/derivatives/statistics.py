@@ -294,7 +294,7 @@ def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str
 
 
 def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: str) -> Any:
-    """Return weighted quantiles, each of which is one of the values."""
+    """Return weighted quantiles, which are chosen from the values."""
     a = as_operand(a)
     found = np.asarray(function(plain(a), q, axis, keepdims=True, weights=plain(weights), method=method))
     axes = reduced_axes(axis, a.ndim)

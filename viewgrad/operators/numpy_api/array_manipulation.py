@@ -140,7 +140,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = x.size if N is None else int(N)
     powers = concatenate([np.ones_like(x)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
     powers = powers[:, :count]
-    # in NumPy's memory layout, of which ravel() is a view
+    # in NumPy's memory layout, so that ravel() returns a view
     return (powers if increasing else powers[:, ::-1]).contiguous()
 
 

@@ -215,7 +215,7 @@ class Memories:
             del self.known[reference.key]
 
     def make_base(self, memory: Memory) -> None:
-        """Make the buffer a base of which windows can be taken."""
+        """Make the buffer a base, so that it can have windows."""
         if not memory.array_id:
             return
         owner: Any = memory.reference()

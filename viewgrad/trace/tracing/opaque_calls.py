@@ -1,4 +1,4 @@
-"""Composed functions that inspect values, such as SciPy's, each of which becomes one opaque node.
+"""Composed functions that inspect values, such as SciPy's. A call becomes one opaque node.
 
 Such a function branches on values, or uses SciPy to choose where a search starts, which a graph cannot express. The
 function itself therefore becomes a node, which runs again for other values. See Note [Opaque calls] in
