@@ -289,7 +289,7 @@ MUTATIONS = [
         ("another layout is the same call", "array.shape == shape and array.dtype == dtype and array.strides == strides",
          "array.shape == shape and array.dtype == dtype"),
         ("requires_grad is no part of a call", "return is_alike and given.requires_grad is grad", "return is_alike"),
-        ("another number is the same call", "return type(given) is kind and (given is value or repr(given) == told)",
+        ("another number is the same call", "return type(given) is kind and (given is value or repr(given) == text)",
          "return type(given) is kind"),
         ("arguments that share memory are apart", "if is_part and np.may_share_memory(array, other):", "if False:"),
     ),
@@ -298,8 +298,11 @@ MUTATIONS = [
         ("a changed variable of a closure is not noticed",
          "                    if cell.cell_contents is not value:\n                        return self._equal()",
          "                    cell.cell_contents  # noqa: B018"),
-        ("a changed array is not noticed", "is_like and kept.tobytes() == now.tobytes()", "is_like"),
-        ("0.0 is -0.0", "return repr(before) == repr(now)", "return before == now"),
+    ),
+    *faults(
+        "tensor/equality.py", "compiler_closure_guard compiler_guards",
+        ("a changed array is not noticed", " and one.tobytes() == other.tobytes()", ""),
+        ("0.0 is -0.0", "return repr(one) == repr(other)", "return one == other"),
     ),
 ]  # fmt: skip
 
