@@ -13,8 +13,8 @@ from typing import Any, Final
 from ..tensor.tensor import Tensor, is_scalar
 
 NAMES: Final = ("Iterable", "Sized", "Container", "Collection")
-# Methods of tensors that NumPy's scalars do not have.
-OF_ARRAYS: Final = frozenset({"__iter__", "__len__", "__contains__"})
+# Methods of tensors that NumPy's scalars do not have; `__len__` is missing on 0-d tensors.
+OF_ARRAYS: Final = frozenset({"__iter__", "__contains__"})
 
 
 class AbstractType(abc.ABCMeta):

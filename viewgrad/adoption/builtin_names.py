@@ -22,7 +22,7 @@ from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import has_attribute
-from .counterparts import MISSING, namespace
+from .counterparts import MISSING, counterpart, namespace
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that contains the class to report
 
@@ -96,9 +96,9 @@ class FloatType(NumberType):
 
     def __call__(cls, value: Any = 0.0, /) -> Any:
         kind = type(value)
-        if kind is float:
-            return value
-        return float(value) if kind is int or kind in PLAIN else super().__call__(value)
+        if kind is int or kind is float or kind in PLAIN:
+            return float(value)
+        return super().__call__(value)
 
 
 def _number_type(metaclass: Any, python: type, base: type) -> Any:
@@ -130,12 +130,8 @@ class TypeMeta(type):
         return super().__new__(meta, name, bases, body)
 
     def __call__(cls, value: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        if cls is Type and not args:
-            kind = type(value)
-            if kind in SAME and not kwargs:
-                return kind
-            if value is not MISSING and not kwargs:
-                return _type_of(value)
+        if cls is Type and not args and not kwargs and value is not MISSING:
+            return type_of(value)
         given = args if value is MISSING else (value, *args)
         return type(*given, **kwargs) if cls is Type else super().__call__(*given, **kwargs)
 
@@ -155,6 +151,21 @@ class TypeMeta(type):
 class Type(type, metaclass=TypeMeta):
     """`type` in adopted code, which returns NumPy's type for a tensor, and the adopted `float` class for a float."""
 
+
+def as_float(value: Any = 0.0, /) -> Any:
+    """Stand for `float` where it is only called, in half the time of a class."""
+    kind = type(value)
+    return float(value) if kind is int or kind is float else NUMBERS["float"](value)
+
+
+def type_of(value: Any, /) -> Any:
+    """Stand for `type` where it is only called with one argument."""
+    kind = type(value)
+    return kind if kind in SAME else _type_of(value)
+
+
+# Functions for the classes below in functions that only call them.
+CALLED: Final[dict[str, Any]] = {"float": as_float, "type": type_of}
 
 # The replacements of built-in classes.
 BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attribute}
@@ -185,10 +196,20 @@ def adopting_import(
         adopted: a function that returns the adopted version of a module.
     """
 
+    replaced: dict[Any, Any] = {}  # the counterparts of the modules imported so far
+
     def __import__(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
-        return adopted(plain(name, original, locals, fromlist, level))
+        module = plain(name, original, locals, fromlist, level)
+        found = replaced.get(module)
+        if found is not None:
+            return found
+        found = counterpart(module)
+        if found is MISSING:
+            return adopted(module)
+        replaced[module] = found
+        return found
 
     return __import__
 

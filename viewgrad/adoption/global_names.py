@@ -12,6 +12,7 @@ changes of the module; when it ends, `flush` copies assignments of adopted code 
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 import operator
 import types
@@ -20,7 +21,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
 from ..tensor.conversions import ADOPTED
-from .builtin_names import BUILTINS, adopting_import
+from .builtin_names import BUILTINS, CALLED, adopting_import
+from .builtin_uses import ANALYZED, faster_builtins
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
 from .counterparts import MISSING
 
@@ -95,6 +97,8 @@ class AdoptedGlobals:
         self._bound: Final[dict[str, Any]] = {}  # their replacements
         self._absent: Final[set[str]] = set()  # used but not defined: built-in names and attributes
         self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are used
+        # The built-in names of functions for which some need not be replaced, by these names and their values.
+        self._faster: Final[dict[frozenset[tuple[str, int]], dict[str, Any]]] = {}
         self._assigned: set[str] = set()
         self._follows_all = False
         self.may_be_assigned = False  # whether adopted code assigns globals, so that `flush` has something to do
@@ -120,6 +124,33 @@ class AdoptedGlobals:
             if self._follows_all:
                 self.require(self.original)
             self.may_be_assigned = self._follows_all or bool(self._assigned)
+
+    def function(self, code: types.CodeType, name: str, cells: tuple[types.CellType, ...]) -> types.FunctionType:
+        """Return a function with these globals, and with Python's built-in functions where they do the same.
+
+        A function takes its built-in names from its globals when it is created. They are exchanged for that moment,
+        by calls in C during which no other thread runs.
+        """
+        mine: dict[str, Any] = self.names["__builtins__"]
+        found = faster_builtins(code, self._is_builtin, CALLED)
+        if not found:
+            return types.FunctionType(code, self.names, name, None, cells)
+        key = frozenset((name, id(value)) for name, value in found.items())
+        faster = self._faster.setdefault(key, {**mine, **found})
+        assign = functools.partial(operator.setitem, self.names, "__builtins__")
+        make = functools.partial(types.FunctionType, code, self.names, name, None, cells)
+        steps: tuple[Any, ...] = functools.partial(assign, faster), make, functools.partial(assign, mine)
+        made: types.FunctionType = list(map(operator.call, steps))[1]
+        return made
+
+    def _is_builtin(self, name: str) -> bool:
+        own = BUILTINS.get(name, getattr(builtins, name))
+        return name not in self.original and self.names["__builtins__"].get(name) is own
+
+    def discard_faster_builtins(self) -> None:
+        """Use the replaced built-in names in all functions, since the analysis of their code may no longer hold."""
+        for each in self._faster.values():
+            each.update(self.names["__builtins__"])
 
     def require(self, names: Iterable[str]) -> None:
         """Bind names that are not bound yet."""
@@ -191,6 +222,7 @@ class AdoptedGlobals:
         """Assign a global of the module, or delete it if the value is MISSING."""
         with self._lock:
             self._absent.discard(name)
+            self._note_shadowed(name)
             if value is MISSING:
                 for names in (self.original, self.names, self._seen, self._bound):
                     names.pop(name, None)
@@ -212,6 +244,10 @@ class AdoptedGlobals:
                     self._seen[name] = MISSING
             self._note_compared()
 
+    def _note_shadowed(self, name: str) -> None:
+        if name in ANALYZED:
+            self.discard_faster_builtins()
+
     def _bind(self, name: str) -> None:
         value = self.original.get(name, MISSING)
         if value is MISSING:
@@ -221,7 +257,10 @@ class AdoptedGlobals:
             plain, mine = vars(builtins).get(name, MISSING), self.names["__builtins__"]
             if plain is not MISSING and mine.setdefault(name, plain) is plain:
                 self._builtins_seen[name] = plain
+                for names in self._faster.values():
+                    names.setdefault(name, plain)
             return
+        self._note_shadowed(name)
         self._seen[name] = value
         try:
             self._bound[name] = self.names[name] = self._adopted(value)
@@ -235,7 +274,9 @@ class AdoptedGlobals:
             for name in self._builtins_seen:
                 found = vars(builtins).get(name, MISSING)
                 if found is not MISSING:
-                    self._builtins_seen[name] = self.names["__builtins__"][name] = found
+                    self._builtins_seen[name] = found
+                    for names in (self.names["__builtins__"], *self._faster.values()):
+                        names[name] = found
             self._note_compared()
 
     def _note_compared(self) -> None:
