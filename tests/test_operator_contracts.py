@@ -226,6 +226,28 @@ def test_an_error_in_backward_is_a_failure_only_in_the_users_own_call():
     assert failure.property == "gradients" and "ValueError" in failure.reason
 
 
+@pytest.mark.parametrize("values", [[0.5, 1.0, 1.0, 2.0], [0.5, 1.0, 1.5, 2.0]])
+def test_backward_may_reject_values_that_the_user_did_not_pass(values):
+    class SquaredGaps(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (np.diff(x) ** 2).sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            gaps = np.diff(x)
+            if (gaps < 0).any():
+                raise ValueError("values must increase")
+            return 2 * grad * (np.concatenate([[0.0], gaps]) - np.concatenate([gaps, [0.0]]))
+
+    properties = "gradients", "second derivatives", "state between calls"
+    report = check_operator(SquaredGaps, np.array(values), only=properties)
+    assert report.examples["state between calls"] and report.examples["second derivatives"]
+    assert not [notice for notice in report.notices if "could not be checked" in notice]
+
+
 @pytest.mark.slow
 def test_float64_results_of_float32_arguments_are_noted():
     class Padded(Function):
