@@ -1154,3 +1154,56 @@ def test_arrays_cannot_hold_the_history_of_what_a_compiled_function_writes(speci
         onp.testing.assert_array_equal(c.value_and_grad(x, out)[1], [8.0, 16.0])  # returns plain values only
         leaf, kept = vg.Tensor(x, requires_grad=True), vg.zeros(2)
         onp.testing.assert_array_equal(vg.autograd.grad(c(leaf, kept) + kept.sum(), leaf)[0], [10.0, 18.0])
+
+
+def test_results_that_are_integers_in_some_runs():
+    def total(x):
+        found = 0
+        for i in range(len(x)):
+            if x[i] > 5:
+                found = found + x[i]
+        return found
+
+    def choice(x):
+        found = 1
+        if x[0] > 5:
+            found = 2.5
+        return found * 2
+
+    for f in (total, choice):
+        c = compiled(f)
+        for values in ([1.0, 2.0], [1.0, 2.0], [7.25, 2.0], [7.25, 8.5], [1.0, 2.0], [7.25, 2.0]):
+            x, y = vg.Tensor(values, requires_grad=True), vg.Tensor(values, requires_grad=True)
+            found, expected = c(x), f(y)
+            assert type(found) is type(expected) and float(found) == float(expected)
+            if type(found) is vg.Tensor:
+                found.backward()
+                expected.backward()
+                assert x.grad.tolist() == y.grad.tolist()
+        assert is_taken(c), c.explain()
+
+
+def test_lists_of_integers_and_other_numbers():
+    def mixed(x):
+        found = []
+        for i in range(len(x)):
+            found.append(i)
+            found.append(i * 0.5)
+        return found
+
+    def chosen(x):
+        return [x[i] if i % 2 else i for i in range(len(x))]
+
+    def assigned(x):
+        found = [0] * len(x)
+        for i in range(1, len(x)):
+            found[i] = x[i] * 2
+        return found
+
+    for f in (mixed, chosen, assigned):
+        c = compiled(f)
+        for values in ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0, 5.0]):
+            x = vg.Tensor(values, requires_grad=True)
+            found, expected = c(x), f(x)
+            assert [type(each) for each in found] == [type(each) for each in expected]
+            assert list(map(float, found)) == list(map(float, expected))

@@ -15,8 +15,9 @@ import attrs
 from .aliases import line_of_write
 from .ir import Block, Const, For, Let, Var, assigned, blocks_of
 from .objects import PLAIN, Guard, Input, ListCapacity, record_fields
-from .reading.lists import arrays_of_list, kind_of_items
+from .reading.lists import arrays_of_list, has_uncertain_dtype, kind_of_items
 from .reading.optional import with_unset_flags
+from .reading.result_dtypes import check_dtypes, is_uncertain
 from .reading.statements import StatementReader
 from .renaming import rename_versions
 from .syntax_trees import users_function
@@ -111,6 +112,7 @@ class Reader(StatementReader):
             raise NotSupported("the code is nested too deeply", self.out.line, self.out.file) from error
         self.out.buffer[:0] = self.out.start
         result = self._materialized(result)
+        check_dtypes(self.out, [leaf for leaf in leaves_of(result) if isinstance(leaf, Var) and is_uncertain(leaf)])
         names = [leaf.name for leaf in leaves_of(result) if isinstance(leaf, Var)]
         line = line_of_write(self.out.buffer, self.out.inputs, self.out.rows, self.out.moves, names)
         if line is not None:
@@ -133,6 +135,8 @@ class Reader(StatementReader):
                 raise self.out.refused(f"its result is of the unsupported type {value.cls.__name__}")
             return RecordValue({key: self._materialized(item) for key, item in value.fields.items()}, value.cls)
         if isinstance(value, (ListValue, Ref)):
+            if has_uncertain_dtype(kind_of_items(value)):
+                raise self.out.refused("returning a list of integers and floating-point numbers is not supported")
             return ListResult(arrays_of_list(self.out, value), kind_of_items(value))
         if isinstance(value, SeveralLists):
             raise self.out.refused("returning one of several lists is not supported")

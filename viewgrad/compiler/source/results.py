@@ -112,7 +112,7 @@ def typed_leaf(tensor: Any, kind: Any, wanted: Any) -> Any:
     """Return a leaf of the results in the type that the function returns."""
     array = tensor._array
     if isinstance(kind, Num):
-        if wanted in (int, bool):
+        if wanted in (int, bool) and kind.dtype in "?l":
             return wanted(array)
         if wanted is float and not tensor.requires_grad:
             return float(array)

@@ -24,11 +24,14 @@ class Num:
         dtype: the character of its dtype.
         weak: whether it may be a Python number, which adopts the dtype of other operands.
         boxed: whether it may be a 0-d array, which can be written to.
+        least: the character of the least dtype that it has in some runs, as of a name that refers to an integer in one
+            branch and to a floating-point number in another; "" if it has the same dtype in all runs.
     """
 
     dtype: str
     weak: bool = False
     boxed: bool = False
+    least: str = ""
 
     ndim = 0
 
@@ -56,6 +59,7 @@ Kind = Num | Arr
 FLOAT: Final = Num("d")
 INT: Final = Num("l", weak=True)
 BOOL: Final = Num("?", weak=True)
+ORDER: Final = "?ldD"  # the dtypes of Python's numbers
 DTYPES: Final = "?ldfD"  # the characters of the dtypes supported in programs
 WEAK: Final = {bool: BOOL, int: INT, float: Num("d", weak=True), complex: Num("D", weak=True)}
 PYTHON: Final = {"?": True, "l": 1, "d": 1.0, "D": 1.0 + 0j}
@@ -94,6 +98,14 @@ def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
     Raises:
         TypeError, ValueError: if it does not accept operands of these kinds.
     """
+    if any(isinstance(kind, Num) and kind.least for kind in kinds):
+        usual = kind_of_operator(name, tuple([with_dtype(kind, kind.dtype) for kind in kinds]))
+        least = kind_of_operator(name, tuple([with_dtype(kind, getattr(kind, "least", "")) for kind in kinds]))
+        if least == usual:
+            return usual
+        if isinstance(usual, Arr):
+            raise TypeError("its operand has a different dtype in each branch")
+        return attrs.evolve(usual, least=least.dtype)
     samples = [sample(kind) for kind in kinds]
     if name in BY_PYTHON and all(isinstance(kind, Num) and kind.weak for kind in kinds):
         found = kind_of(BY_PYTHON[name](*samples))
@@ -106,6 +118,11 @@ def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
     if found is None:
         raise TypeError(f"{name} does not return a number")
     return found
+
+
+def with_dtype(kind: Any, dtype: str) -> Any:
+    """Return the kind of a number that has one of its dtypes in all runs; other kinds are returned unchanged."""
+    return attrs.evolve(kind, dtype=dtype, least="") if isinstance(kind, Num) and kind.least else kind
 
 
 def _operand(value: Any, samples: list[Any]) -> Any:
@@ -124,12 +141,12 @@ def joined(a: Kind, b: Kind) -> Kind | None:
     if isinstance(a, Num) and isinstance(b, Num):
         boxed, weak = a.boxed or b.boxed, a.weak or b.weak
         if a.dtype == b.dtype:
-            return Num(a.dtype, weak, boxed)
+            return Num(a.dtype, weak, boxed, min(a.least or b.least, b.least or a.least, key=ORDER.find))
         if {a.dtype, b.dtype} == {"f", "d"}:  # a Python number that adopted single precision
             return Num("f", True, boxed) if (a if a.dtype == "d" else b).weak else None
-        order = "?ldD"
-        if a.dtype in order and b.dtype in order and "?" not in (a.dtype, b.dtype):
-            return Num(max(a.dtype, b.dtype, key=order.index), weak, boxed)
+        if a.dtype in ORDER and b.dtype in ORDER and "?" not in (a.dtype, b.dtype):
+            least = min(a.least or a.dtype, b.least or b.dtype, key=ORDER.index)
+            return Num(max(a.dtype, b.dtype, key=ORDER.index), weak, boxed, least)
     return None
 
 

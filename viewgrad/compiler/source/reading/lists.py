@@ -76,6 +76,15 @@ def reread(sites: frozenset[Any], kind: Any) -> Reread:
     return Reread(first, kind, others)
 
 
+def has_uncertain_dtype(kind: Any) -> bool:
+    """Return whether the items of a list are integers in some places and floating-point numbers in others."""
+    if isinstance(kind, ListOf):
+        return has_uncertain_dtype(kind.kind)
+    if isinstance(kind, tuple):
+        return any(map(has_uncertain_dtype, kind))
+    return isinstance(kind, Num) and bool(kind.least)
+
+
 def _parts(kind: Any) -> Iterator[Any]:
     """Yield the kinds of numbers, rows and lists in the kind of an item."""
     if isinstance(kind, tuple):
