@@ -91,9 +91,12 @@ def position_of(node: ast.AST, text: str) -> int:
 
 
 def product_of(tree: ast.expr) -> ast.expr:
-    """Return the product in `flowing(product, grad)`; see Note [Infinite slopes]."""
+    """Return the product in `flowing(product, grad)`, which is evaluated for each element; see Note [Infinite slopes].
+
+    In `flowing(product, grad, dim)` it is a computation along a dimension.
+    """
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "flowing":
-        return tree.args[0]
+        return tree if len(tree.args) > 2 else tree.args[0]
     return tree
 
 
