@@ -24,6 +24,7 @@ from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_new_array
 from .modes.forward_ad import dual_level
+from .modes.infinite_tangents import guarded_tangent
 from .transform_inputs import Transform, as_gradient, require_differentiable, the_real_number
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -95,7 +96,7 @@ def jvp(
                 _function(func, adopt), inputs, strict, create_graph,
                 lambda i, copied: set_tangent(copied, vectors[i], level),
             )  # fmt: skip
-            pushed = [tangent_of(output, level) for output in run.outputs]
+            pushed = [guarded_tangent(tangent_of(output, level)) for output in run.outputs]
             if strict:
                 run.require_all_reached(run.outputs, "the output")
         products = [
@@ -249,7 +250,7 @@ def hvp(
                 lambda i, copied: set_tangent(copied, vectors[i], level),
             )  # fmt: skip
             first = run.gradient()
-            pushed = [tangent_of(grad, level) for grad in first]
+            pushed = [guarded_tangent(tangent_of(grad, level)) for grad in first]
             if strict:
                 run.require_all_reached(first, "the gradient")
         products = [

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes.forward_ad import dual_level
+from ..autograd.modes.infinite_tangents import guarded_tangent
 from ..autograd.transform_inputs import Transform, as_gradient, from_columns, one_hot
 from ..errors import DifferentiabilityError
 from ..tensor.async_safety import in_own_context
@@ -337,7 +338,7 @@ def _call_with_tangents(
             if tangent is not None:
                 set_tangent(tensor, tangent, level)
         output = call()
-        found = [tangent_of(leaf, level) for leaf in output.leaves]
+        found = [guarded_tangent(tangent_of(leaf, level)) for leaf in output.leaves]
     # Copied, since the result may be the supplied tangent itself.
     return output, [None if tangent is None else transform.result(tangent.clone()) for tangent in found]
 

@@ -73,8 +73,8 @@ def row(
         mask_zero_grad: for an elementwise operator whose derivative is infinite or NaN somewhere, whether the gradient
             is 0 wherever the incoming gradient is 0. See Note [Infinite slopes] in docs/notes/declarations.md.
         masks_gradient: whether a mask sets part of the gradient to zero; see tensor/masked_backward.py.
-        zero_in_masked_runs: for an elementwise operator, whether the gradient is 0 in such passes wherever the incoming
-            gradient is 0, even if a factor is infinite or NaN.
+        zero_in_masked_runs: whether the gradient is 0 in such passes wherever the incoming gradient is 0, even if a
+            factor is infinite or NaN; for an operator that is not elementwise, wherever no other factor has influence.
         returns_0d_arrays: whether 0-d outputs are arrays instead of scalars.
         kernel: the computation of one element in compiled programs; a string is an expression for floats. A mapping by
             name if it depends on which arguments are given.

@@ -21,6 +21,8 @@ from ..views.geometry import TensorGeometry
 from ..views.unbroadcast import Like, match_spec
 from .language.namespace import TENSOR_FUNCTIONS
 
+GOLDEN: Final = 0.6180339887498949  # multiples of it are distinct modulo 1
+
 CACHE_LIMIT: Final = 4096
 # Options of these types may change between the forward and the backward pass, so nodes store copies.
 MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})
@@ -255,6 +257,43 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
         return from_array(np.zeros(product.shape, product.dtype))
     chosen = [tensor.broadcast_to(flows.shape)[flows] for tensor in (grad, *tensors)]
     return TENSOR_FUNCTIONS._scatter_into_zeros(formula(*chosen), np.nonzero(flows), flows.shape)  # type: ignore[no-any-return]
+
+
+def without_lost_values(formula: Callable[..., Any], *values: Any) -> Any:
+    """Evaluate a formula of an operator that is not elementwise, after a mask has set gradients to zero.
+
+    The gradient of an element that a value influences only through gradients of zero is 0, even if the value is
+    infinite or NaN. It has no influence otherwise if the result is the same with two different numbers in its place.
+
+    Arguments:
+        formula: the formula, as a function of the values that it reads.
+        values: the values; None for those that are not given.
+    """
+    found = formula(*values)
+    results = found if type(found) is tuple else (found,)
+    lost = [None if value is None else ~np.isfinite(_elements(value)) for value in values]
+    if observed() is not None or not any(each is not None and each.any() for each in lost):
+        return found
+    if not any(each is not None and np.isnan(_elements(each)).any() for each in results):
+        return found
+    one, other = [formula(*[_filled(value, each, start) for value, each in zip(values, lost)]) for start in (0.5, 2.5)]
+    kept = [
+        each if each is None else np.where(_elements(first) == _elements(second), first, each)
+        for each, first, second in zip(results, *[pair if type(pair) is tuple else (pair,) for pair in (one, other)])
+    ]
+    return tuple(kept) if type(found) is tuple else kept[0]
+
+
+def _elements(value: Any) -> Array:
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+def _filled(value: Any, lost: Array | None, start: float) -> Any:
+    """Return a value with distinct numbers in some places."""
+    if lost is None or not lost.any():
+        return value
+    numbers = start + np.arange(lost.size).reshape(lost.shape) * GOLDEN % 1
+    return np.where(lost, numbers.astype(_elements(value).dtype), value)
 
 
 def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:

@@ -24,9 +24,11 @@ class Observer(Protocol):
 
     Attributes:
         keeps_indices: whether integers used as indices are kept as arrays, so that they are inputs of the trace.
+        guards_values: whether a value that control flow depends on becomes a guard of the trace.
     """
 
     keeps_indices: bool
+    guards_values: bool
 
     def created(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
         """Handle a tensor made from numbers or arrays, or from the tensor `data`, without its history.
@@ -112,6 +114,12 @@ def keeps_indices() -> bool:
     """Return whether single integers used as indices are kept as arrays."""
     observer = observed()
     return observer is not None and observer.keeps_indices
+
+
+def guards_values() -> bool:
+    """Return whether a value that control flow depends on becomes a guard of the current trace."""
+    observer = observed()
+    return observer is not None and observer.guards_values
 
 
 def array_of(tensor: Tensor, how: str) -> Array:

@@ -19,6 +19,7 @@ from ...tensor.tensor import Tensor, current_edge, from_array, is_scalar
 from ...views.construct import make_view
 from ...views.meta import DualViewMeta
 from ...views.view_nodes import IndexViewBackward, ViewBackward, view_node
+from .infinite_tangents import guarded_tangent
 
 MakeDualBackward = view_node("MakeDualBackward", IndexViewBackward)
 UnpackDualBackward = view_node("UnpackDualBackward", IndexViewBackward)
@@ -166,7 +167,7 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
         without one.
     """
     level = LEVEL.get()
-    tangent = None if level is None else shared_tangent(tensor, level)
+    tangent = None if level is None else guarded_tangent(shared_tangent(tensor, level))
     if level is None or tangent is None:
         return UnpackedDualTensor(tensor, None)
     primal = _apart(tensor, UnpackDualBackward)

@@ -36,6 +36,7 @@ from ...tensor.tangents import (
     writable_tangent,
 )
 from ...tensor.tensor import Tensor
+from .infinite_tangents import flowing_tangents, is_finite
 
 __all__: list[str] = []
 
@@ -118,7 +119,7 @@ class Computation:
         values = {**self.values, **outputs}
         results: dict[str, Tensor | None] = {}
         for function in self.functions:
-            tangents = function({name: _materialized(values[name]) for name in function.names})
+            tangents = flowing_tangents(function, {name: _materialized(values[name]) for name in function.names})
             for name, tangent in zip(function.outputs, tangents, strict=True):
                 if self.elementwise and tangent is not None and name in outputs:
                     _refuse_real_part(tangent, outputs[name])
@@ -209,7 +210,8 @@ def _plan(
     values = computation.values
     if function.unchanged:
         return lambda result: UNCHANGED
-    if function.in_place is not None and not _write_touches(target, values, function.names):
+    is_direct = function.in_place is not None and is_finite(values["self_t"])
+    if is_direct and not _write_touches(target, values, function.names):
 
         def write(result: Tensor) -> Any:
             arguments = [_materialized(values[name]) for name in function.names if name != "self_t"]

@@ -56,6 +56,7 @@ from ..operands import (
     plain_option,
     refuse_tensors,
     wide_operands,
+    without_lost_values,
     writes_reals,
 )
 from .function_writer import FunctionWriter, may_write_reals
@@ -104,6 +105,7 @@ INTERNAL: Final[dict[str, Any]] = ENVIRONMENT | {
     "current_mode": current_mode,
     "float64": np.float64,
     "flowing_elements": flowing_elements,
+    "without_lost_values": without_lost_values,
     "foreign_operand": foreign_operand,
     "owned_array": owned_array,
     "geometry_of": geometry_of,

@@ -204,7 +204,8 @@ class NodeWriter:
 
         For small gradients, checking that no element is 0 is cheap, and usually nothing else is needed.
         """
-        if formula.tree is product_of(formula.tree) and not self.asks:
+        asks = self.asks and (self.operator.elementwise or bool(formula.reads or formula.results))
+        if formula.tree is product_of(formula.tree) and not asks:
             return [f"{indent}{targets} = {product}  # {self.operator.row}"]
         grad = "grad._array" if recorded else "grad"
         flowing = f"arrays.flowing({product}, grad)"
@@ -214,7 +215,10 @@ class NodeWriter:
             read = ", ".join(["grad", *(name for name in (*formula.reads, *formula.results))])
             flowing = f"flowing_elements(lambda {read}: {product}, {read})"
         test = f"{grad}.size < MANY_ELEMENTS and nonzeros({grad}) == {grad}.size{traced}"
-        if self.asks:
+        if asks:
+            if not self.operator.elementwise:
+                read = ", ".join((*formula.reads, *formula.results))
+                flowing = f"without_lost_values(lambda {read}: {product}, {read})"
             test = f"not is_masked_run(){' or current_mode() & TRACE' if recorded else ''}"
         return [
             f"{indent}if {test}:",

@@ -226,6 +226,7 @@ row(
     forward_derivative="trapezoid_tangent(self_t, x_t, self_p, x_p, dx, axis)",
     numpy=[np.trapezoid],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The integral along a dimension by the trapezoidal rule, from samples at `x`, or with spacing `dx`.",
 )
 
@@ -404,6 +405,7 @@ row(
     forward_derivative="convolve(self_t, v_p, mode) + convolve(self_p, v_t, mode)",
     numpy=[np.convolve],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The convolution of two vectors; `mode` is \"full\", \"same\" or \"valid\".",
 )
 row(
@@ -416,5 +418,6 @@ row(
     forward_derivative="correlate(self_t, v_p, mode) + correlate(self_p, v_t, mode)",
     numpy=[np.correlate],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The cross-correlation of two vectors; the second is conjugated.",
 )

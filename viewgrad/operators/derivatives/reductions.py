@@ -134,6 +134,7 @@ row(
     {"self": "cumprod_gradient(grad, self, result, axis)"},
     forward_derivative="cumprod_tangent(self_p, result, self_t, axis)",
     dtype_kinds="fc", numpy=[np.cumprod, (np.multiply, "accumulate")],
+    zero_in_masked_runs=True,
     doc="The cumulative products along `axis`, or of the flattened tensor; the gradient is exact even if some "
     "elements are 0.",
 )
@@ -145,6 +146,7 @@ row(
     },
     forward_derivative="linear_scan(self_t + coefficients_t * shifted(result, axis, 0), coefficients_p, axis)",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`.",
 )
 

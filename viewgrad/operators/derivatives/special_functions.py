@@ -99,6 +99,7 @@ row(
     forward_derivative="angle_tangent(self_t, self_p)",
     dtype_kinds="fc",
     numpy=[np.angle],
+    zero_in_masked_runs=True,
     doc="The arguments of complex numbers; 0 or pi for real ones. Gradient 0 at 0.",
 )
 row(

@@ -414,6 +414,7 @@ row(
     forward_derivative="cov_tangent(self_t, self_p, result.shape, rowvar, bias, ddof)",
     dtype_kinds="fc",
     numpy=[np.cov],
+    zero_in_masked_runs=True,
     doc="The covariance matrix of variables in rows (in columns, unless `rowvar`).",
 )
 

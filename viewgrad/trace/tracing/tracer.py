@@ -65,6 +65,7 @@ class Tracer:
             raise ValueError(f"escapes must be one of {', '.join(ESCAPES)}, not {escapes!r}")
         self.escapes = escapes
         self.lenient = lenient
+        self.guards_values = escapes == "guard" and not lenient
         self.limit = limit
         self.count = 0
         self.locations = Locations()

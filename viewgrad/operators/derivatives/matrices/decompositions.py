@@ -168,6 +168,7 @@ row(
     forward_derivative="cholesky_tangent(self_t, result, upper)",
     numpy=[np.linalg.cholesky],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint "
     "times U). Only the lower (upper) triangle is read, and has a gradient.",
 )
@@ -263,6 +264,7 @@ row(
     forward_derivative={"Q, R": "qr_tangents(self_t, Q, R)"},
     numpy=[np.linalg.qr],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable "
     "where the first columns are linearly independent.",
 )

@@ -162,6 +162,7 @@ row(
     forward_derivative="(cofactors(self_p, result) * self_t).sum((-2, -1))",
     numpy=[np.linalg.det],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The determinants of square matrices; differentiable at singular matrices too.",
 )
 
@@ -191,6 +192,7 @@ row(
     },
     numpy=[np.linalg.slogdet],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of "
     "their absolute values.",
 )

@@ -87,6 +87,7 @@ row(
     forward_derivative={"eigenvalues, eigenvectors": "eig_tangents(self_t, eigenvalues, eigenvectors)"},
     numpy=[np.linalg.eig],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The eigenvalues and normalized eigenvectors of square matrices.",
 )
 row(
@@ -96,6 +97,7 @@ row(
     forward_derivative="eigvals_tangent(self_t, self_p)",
     numpy=[np.linalg.eigvals],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The eigenvalues of square matrices.",
 )
 
@@ -153,6 +155,7 @@ row(
     },
     numpy=[np.linalg.eigh],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The eigenvalues, in ascending order, and eigenvectors of symmetric or Hermitian matrices. Only one triangle, "
     "the lower or the upper, is read and has a gradient.",
 )
@@ -163,5 +166,6 @@ row(
     forward_derivative="eigvalsh_tangent(self_t, self_p, UPLO)",
     numpy=[np.linalg.eigvalsh],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The eigenvalues, in ascending order, of symmetric or Hermitian matrices; only one triangle is read.",
 )

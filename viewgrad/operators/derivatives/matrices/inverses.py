@@ -28,6 +28,7 @@ row(
     forward_derivative="-matmul(matmul(result, self_t), result)",
     numpy=[np.linalg.inv],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The inverses of square matrices.",
 )
 
@@ -62,6 +63,7 @@ row(
     forward_derivative="solved(self_p, b_t - applied(self_t, result, b_p.ndim == 1), b_p.ndim == 1)",
     numpy=[np.linalg.solve],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The solutions x of the systems of linear equations `self @ x == b`.",
 )
 
@@ -106,6 +108,7 @@ row(
     forward_derivative="solve_triangular(self_p, b_t - triangular_product(in_triangle(self_t, upper, unitriangular), "
     "result, left), upper=upper, left=left, unitriangular=unitriangular)",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The solutions x of `self @ x == b` (`x @ self == b` unless `left`) with triangular matrices. The other "
     "triangle is not read, nor the diagonal of unitriangular matrices.",
 )
@@ -135,6 +138,7 @@ row(
     forward_derivative="pinv_tangent(self_t, self_p, result)",
     numpy=[np.linalg.pinv],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The Moore-Penrose pseudo-inverses. Differentiable where the rank is locally constant.",
 )
 

@@ -80,6 +80,7 @@ row(
     },
     numpy=[np.linalg.lstsq],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The least-squares solutions of systems of linear equations, the sums of squared residuals (empty unless the "
     "matrix has full rank and more rows than columns), the rank and the singular values of the matrix.",
 )

@@ -54,6 +54,7 @@ row(
     forward_derivative="matrix_power_derivative(self_p, self_t, n)",
     numpy=[np.linalg.matrix_power],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The matrices raised to an integer power.",
 )
 
@@ -91,6 +92,7 @@ row(
     {"self": "matrix_exp_derivative(adjoint(self), grad)"},
     forward_derivative="matrix_exp_derivative(self_p, self_t)",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The exponentials of square matrices.",
 )
 

@@ -44,6 +44,7 @@ row(
         "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)",
     },
     forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", dtype_kinds="fc", numpy=[np.outer],
+    zero_in_masked_runs=True,
     doc="The outer product of two vectors.",
 )
 tensordot = row(
@@ -253,6 +254,7 @@ row(
     forward_derivative="kron(self_t, b_p) + kron(self_p, b_t)",
     numpy=[np.kron],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The Kronecker product.",
 )
 
@@ -290,6 +292,7 @@ cross = row(
     },
     forward_derivative="cross(self_t, other_p, axis) + cross(self_p, other_t, axis)",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The cross products of vectors of length 3.",
 )
 
@@ -327,6 +330,7 @@ vecdot = row(
     },
     forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The dot products of vectors along `axis`; the first tensor is conjugated.",
 )
 

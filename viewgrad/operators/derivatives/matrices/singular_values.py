@@ -192,6 +192,7 @@ row(
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
     },
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The left singular vectors, the singular values in descending order, and the right singular vectors: (U * "
     "S) @ Vh is the matrix.",
 )
@@ -202,6 +203,7 @@ row(
     forward_derivative="svdvals_tangent(self_t, self_p)",
     numpy=[np.linalg.svdvals],
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The singular values in descending order.",
 )
 

@@ -191,6 +191,7 @@ row(
     ),
     method=False,
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The convolution that a window describes, in groups of channels.",
 )
 row(
@@ -204,6 +205,7 @@ row(
     "+ _convolution_input(self_p, weight_t, extents, window, groups)",
     method=False,
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The gradient of the input of a convolution: the transposed convolution.",
 )
 row(
@@ -217,6 +219,7 @@ row(
     "+ _convolution_weight(self_p, other_t, kernel, window, groups)",
     method=False,
     dtype_kinds="fc",
+    zero_in_masked_runs=True,
     doc="The gradient of the weights of a convolution.",
 )
 

@@ -86,6 +86,7 @@ layer_norm = row(
     },
     forward_derivative="layer_norm_tangent(self_t, weight_t, bias_t, self_p, weight_p, normalized_shape, eps)",
     method=False,
+    zero_in_masked_runs=True,
     doc="The values normalized to mean 0 and variance 1 over the last dimensions, times `weight` plus `bias`.",
 )
 
@@ -167,6 +168,7 @@ batch_norm_training = row(
         "result, mean, var": "batch_norm_tangents(self_t, weight_t, bias_t, self_p, weight_p, eps)",
     },
     method=False,
+    zero_in_masked_runs=True,
     doc="The values normalized to mean 0 and variance 1 over all dimensions but the second, times `weight` plus "
     "`bias`; also the means and variances before.",
 )
