@@ -1207,3 +1207,22 @@ def test_lists_of_integers_and_other_numbers():
             found, expected = c(x), f(x)
             assert [type(each) for each in found] == [type(each) for each in expected]
             assert list(map(float, found)) == list(map(float, expected))
+
+
+def test_an_array_that_holds_a_history_in_one_branch_only():
+    def f(x, work):
+        if x[0] > 1:
+            work[:] = 3.0
+            return (x * 2).sum()
+        work[:] = x
+        return (work * x).sum()
+
+    c = compiled(f)
+    for values in ([2.0, 3.0], [2.0, 3.0], [2.5, 3.0], [2.5, 3.0]):
+        x, work = vg.Tensor(values, requires_grad=True), onp.zeros(2)
+        c(x, work).backward()
+        assert x.grad.tolist() == [2, 2] and work.tolist() == [3, 3]
+    with pytest.raises(vg.errors.DetachedConversionError):
+        c(vg.Tensor([0.5, 1.0], requires_grad=True), onp.zeros(2))
+    for _ in range(2):
+        assert c(vg.Tensor([0.5, 1.0]), onp.zeros(2)).item() == 1.25

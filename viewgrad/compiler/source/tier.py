@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.escapes import is_within_transform
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, from_array
 from ...trace.tracing.error_modes import quietly, raises_errors
-from ..calls.array_arguments import require_no_history
 from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import user_function
 from .argument_types import classes_in, objects_in, type_key, type_text
@@ -102,6 +102,10 @@ class SourceTier:
         program = self._program(of, wanted)
         if program is None or not all(is_writable(values[n], is_recording) for n in program.mutated):
             return MISSED
+        if not is_within_transform() and any(
+            of.source.inputs[n].name in program.active and type(values[n]) is not Tensor for n in program.mutated
+        ):
+            return MISSED  # a trace knows whether the history of what is written there would be lost
         if self.check and wanted not in of.verified:
             return self._first(of, wanted, args, keywords, values, arrays)
         return self._run(of, program, args, keywords, values, arrays)
@@ -264,9 +268,6 @@ class SourceTier:
             has_history = [name in program.active for name in names]
             replay = self._replay(program, args, keywords)
             tensors = outputs_of(program, tensors, has_history, values, given, pullback, self.tapes, replay)
-        for number, tensor in zip(program.mutated, tensors[len(program.results) :]):
-            if type(values[number]) is not Tensor:
-                require_no_history(tensor)
         for number, tensor in zip(program.mutated, tensors[len(program.results) :]):
             target = values[number]
             if type(target) is not Tensor:
