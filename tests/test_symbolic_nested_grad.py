@@ -28,6 +28,15 @@ def gradient(x):
     return found * x
 
 
+def gradient_of_reads_by_index_arrays(x):
+    def f(x):
+        y = x * 1
+        y[[0, 2]] = x[[1, 1]] ** 2
+        return (y * y * x[[2, 0, 1]]).sum()
+
+    return func.grad(f)(x)
+
+
 def gradient_without_history(x):
     (found,) = grad((x * x * x).sum(), x)
     return found * x
@@ -104,8 +113,9 @@ PROGRAMS = {
 } | {
     function.__name__: function
     for function in (
-        gradient, gradient_without_history, leaf_of_numbers, leaf_over_the_same_memory, leaf_over_memory_saved_in_part,
-        leaf_written_to, three_histories, dual, dual_written_to,
+        gradient, gradient_of_reads_by_index_arrays, gradient_without_history, leaf_of_numbers,
+        leaf_over_the_same_memory, leaf_over_memory_saved_in_part, leaf_written_to, three_histories, dual,
+        dual_written_to,
     )
 }  # fmt: skip
 

@@ -124,6 +124,7 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
     value = self.value_of(call.value)
     added = isinstance(call, Accumulate)
     own = self.own_value_of(call.target) if added else None
+    self.memory_of(call.target, call.target._array)  # a constant is recorded with the elements it has before the write
     try:
         result = run()
     except Exception as error:

@@ -174,7 +174,7 @@ class Tracer:
 
     def _read(self, tensor: Tensor, part: Any = None) -> Value:
         array = identified(tensor) if part is None else part
-        memory = self._memory_of(tensor, array)
+        memory = self.memory_of(tensor, array)
         if memory.array_id == id(array) and memory.others is None:
             return memory.value  # type: ignore[no-any-return]
         chain = self.chain_of(memory, tensor)
@@ -277,7 +277,7 @@ class Tracer:
         """
         if tensor._storage is not None and has_exports(tensor._storage):
             self.refuse("a write to memory that a plain array looks at")
-        memory = self._memory_of(tensor, tensor._array)
+        memory = self.memory_of(tensor, tensor._array)
         chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)
         window = self._window(memory, tensor)
@@ -328,7 +328,7 @@ class Tracer:
         """Record a new tensor whose memory is not shared."""
         self.memories.add(identified(tensor), value)
 
-    def _memory_of(self, tensor: Tensor, array: Any) -> Memory:
+    def memory_of(self, tensor: Tensor, array: Any) -> Memory:
         """Return the memory of a tensor.
 
         Arguments:
@@ -415,7 +415,7 @@ class Tracer:
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
         """Handle `other`, which shares the memory of `tensor` but has a different history."""
-        memory = self._memory_of(tensor, tensor._array)
+        memory = self.memory_of(tensor, tensor._array)
         chain, root = self.chain_of(memory, tensor), root_of(tensor)
         remember(chain, root)
         if chain is memory:
@@ -424,7 +424,7 @@ class Tracer:
 
     def history_removed(self, tensor: Tensor) -> None:
         """Handle the in-place removal of the history of `tensor`; existing views keep it."""
-        memory = self._memory_of(tensor, identified(tensor))
+        memory = self.memory_of(tensor, identified(tensor))
         self.memories.make_base(memory)
         chain = self.chain_of(memory, tensor)
         end(memory, chain, tensor, self._detached(chain.value))
