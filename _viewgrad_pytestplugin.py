@@ -46,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Run a test with the profile that its marker names."""
     marker = item.get_closest_marker("viewgrad_profile")
+    if marker is not None and len(marker.args) != 1:
+        raise pytest.UsageError(f'the marker viewgrad_profile takes the name of a profile: {", ".join(PROFILES)}')
     before = _set_profile(marker.args[0]) if marker is not None else None
     yield
     if before is not None:

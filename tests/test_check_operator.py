@@ -368,6 +368,10 @@ def test_a_declared_operator_is_checked_at_its_own_samples():
     }
     scaled = vg.autograd.define_op("scaled_by_samples(self, other)", samples=calls, **declaration)
     assert check_operator(scaled).examples["gradients"] == 4  # real and complex numbers
+    real = vg.autograd.define_op(
+        "real_by_samples(self)", forward=lambda self: self**3, derivatives={"self": "3 * grad * self**2"}
+    )
+    assert check_operator(real, only=["gradients"]).refused["complex numbers"] > 0
     for wrong in ([A], 3, [((A, A))]):
         with pytest.raises(vg.errors.DeclarationError, match="samples is a list of calls, each a pair of arguments"):
             vg.autograd.define_op("scaled_by_no_samples(self, other)", samples=wrong, **declaration)

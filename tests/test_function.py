@@ -1205,7 +1205,7 @@ def returning(result, shape=(2,), arguments=()):
         (lambda g: g[:1].expand(3), (), r"shape \(3,\) for argument 0, whose shape is \(2,\)"),
         (lambda g: g.sum(), (), r"shape \(\) for argument 0"),
         (lambda g: np.ones(2), (), r"returned ndarray as gradient 0"),
-        (lambda g: 2.0, (), r"returned float as gradient 0"),
+        (lambda g: 2.0, (), r"returned float as gradient 0, .* wrap numbers and arrays in vg.Tensor"),
     ],
 )
 def test_wrong_gradients(result, arguments, message, create):

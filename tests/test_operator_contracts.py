@@ -895,6 +895,7 @@ def test_the_command_line_lists_operators(capsys):
     for arguments, told in (
         (["gallery.polished:Squre"], "did you mean 'Square' or 'SqrtGap'? gallery.polished has"),
         (["gallery.polished"], "say which operator, as in gallery.polished:unbroadcast; gallery.polished has"),
+        (["gallery/polished.py:Square"], "is a file; give the module, as in gallery.polished:Square"),
         (["gallery.nowhere:f"], "there is no module called 'gallery.nowhere'"),
         (["gallery.polished:Square", "--call", "np.nope(3)"], "AttributeError"),
         (["gallery.polished:np"], "is not an operator but module"),
@@ -921,6 +922,9 @@ def test_wrong():
     check_operator(halved, np.array([0.5, 1.0]), only="gradients")
 
 def test_profile(): assert profile() == "thorough"
+
+@pytest.mark.viewgrad_profile
+def test_unnamed(): ...
 """
 
 
@@ -934,11 +938,12 @@ def test_the_pytest_plugin_has_a_profile_markers_and_a_summary(tmp_path):
     paths = os.pathsep.join([str(Path(vg.__file__).parents[1]), *sys.path])
     places = {"text": True, "capture_output": True, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": paths}}
     told = subprocess.run(command, **places).stdout
-    assert "1 failed, 3 passed" in told, told
+    assert "2 failed, 3 passed" in told, told
+    assert "the marker viewgrad_profile takes the name of a profile" in told
     summary = told[told.index("operators checked by viewgrad.testing") :]
     assert "halved    FAILED: gradients" in summary and "operator  passed" in summary
     chosen = subprocess.run([*command, "-m", "viewgrad"], **places).stdout
-    assert "2 passed, 2 deselected" in chosen
+    assert "2 passed, 3 deselected" in chosen
     of_failed = subprocess.run([*command, "--viewgrad-summary=failed"], **places).stdout
     assert "halved  FAILED: gradients" in of_failed and "operator  passed" not in of_failed
     assert "operators checked" not in subprocess.run([*command, "--viewgrad-summary=none"], **places).stdout
@@ -1106,3 +1111,209 @@ def test_nan_of_the_surrogate_is_no_difference():
         return vg.where(x > 0, x / (1 + x), x / (1 - x))
 
     assert check_operator(Step, A, surrogate=soft, only=["gradients", "special points"])
+
+
+def test_values_lost_beside_a_mask_are_found():
+    class SoftplusWhere(Function):
+        @staticmethod
+        def forward(ctx, x, kept):
+            ctx.save_for_backward(x)
+            ctx.kept = kept.numpy()
+            return vg.where(kept, vg.log(1 + vg.exp(x)), 0.0)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return vg.where(ctx.kept, grad / (1 + vg.exp(-x)), 0.0), None
+
+    with pytest.raises(Failure, match="numbers overflow") as found:
+        check_operator(SoftplusWhere, np.array([0.5, -1.0]), np.array([True, True]), only=["values"])
+    assert found.value.property == "values"
+
+
+class ErrorToTarget(Function):
+    @staticmethod
+    def forward(ctx, x, target):
+        ctx.save_for_backward(x, target)
+        return ((x - target) ** 2).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, target = ctx.saved_tensors
+        return 2 * grad * (x - target), None
+
+
+def test_a_constant_without_gradient_is_declared_by_requires_grad():
+    x, target = np.array([0.5, -1.0]), np.array([0.3, 0.2])
+    with pytest.raises(Failure, match="If target is a constant that gets no gradient"):
+        check_operator(ErrorToTarget, x, target, only=["gradients"])
+    report = check_operator(ErrorToTarget, vg.Tensor(x, requires_grad=True), target, seconds=0.5)
+    assert report.examples["gradients"] > 0
+
+
+class Steps(Function):
+    """Rounds to multiples of 1 / levels, with the gradient of the identity."""
+
+    @staticmethod
+    def forward(ctx, x, levels=4):
+        return vg.Tensor(np.round(x.detach().numpy() * levels) / levels)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+POINTS = np.array([0.3, 1.2, -0.7])
+
+
+@pytest.mark.parametrize(
+    ("means", "property", "reason"),
+    [
+        ({"surrogate": 3}, "gradients", "'int' object is not callable"),
+        ({"surrogate": lambda x, levels=4: x.detach()}, "gradients", "surrogate's result does not require grad"),
+        ({"surrogate": lambda x, levels=4: x.sum()}, "gradients", "does not have the operator's shape"),
+        ({"reference": lambda x: np.nope(x)}, "values", "reference=... raises AttributeError"),
+        ({"reference": np.modf}, "values", "shape"),
+        ({"disturb": lambda operator: operator.nope()}, "state between calls", "disturb=... raises AttributeError"),
+        ({"options": {"levels": (2, 8)}}, "something to check", "options= passes levels as it is"),
+    ],
+    ids=["number", "constant", "shape", "error", "results", "disturb", "tuple"],
+)
+def test_declarations_that_do_not_work_are_failures_at_the_users_own_call(means, property, reason):
+    with pytest.raises(Failure) as found:
+        check_operator(Steps, POINTS, **{"surrogate": lambda x, levels=4: x, **means})
+    assert found.value.property == property and reason in found.value.reason, found.value
+
+
+@pytest.mark.parametrize(
+    ("means", "reason"),
+    [
+        ({"seconds": "2"}, "seconds= is a positive number"),
+        ({"order": 3}, "order= is 1 or 2, not 3"),
+        ({"domain": "positive"}, "domain= has 'p' in place of an interval"),
+        ({"domain": {"x": 1.0}}, "domain= has 1.0 in place of an interval"),
+        ({"domain": (0.0, 1.0)}, "of the call has 1.2, which is outside its domain"),
+    ],
+)
+def test_wrong_values_of_options_of_the_check_are_errors(means, reason):
+    with pytest.raises(ValueError, match=reason):
+        check_operator(Steps, POINTS, **means)
+
+
+@pytest.mark.parametrize("declared", ["surrogate", "valid"])
+def test_declarations_that_miss_an_argument_are_noted(declared):
+    means = {"surrogate": lambda x, levels=4: x, declared: lambda x: x if declared == "surrogate" else True}
+    report = check_operator(Steps, POINTS, only=["gradients", "options"], **means)
+    assert any(f"{declared}=... raises errors for derived calls" in notice for notice in report.notices), report
+
+
+class Warns(Function):
+    """Stops after a few steps, with a warning; its gradient is that of the limit."""
+
+    @staticmethod
+    def forward(ctx, a, steps):
+        root = np.ones_like(a.detach().numpy())
+        for _ in range(steps):
+            root = (root + a.detach().numpy() / root) / 2
+        if (np.abs(root**2 - a.detach().numpy()) > 1e-10).any():
+            warnings.warn("no convergence", UserWarning, stacklevel=2)
+        ctx.root = root
+        return vg.Tensor(root)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return grad / (2 * ctx.root), None
+
+
+@pytest.mark.parametrize("steps", [9, 2])
+def test_wrong_gradients_where_an_operator_warns_are_noted(steps):
+    a = np.array([1.3, 2.1])
+    if steps == 2:  # it warns at the user's own call, and its gradient is wrong there
+        with pytest.raises(Failure):
+            check_operator(Warns, a, steps, only=["gradients"])
+        return
+    report = check_operator(Warns, a, steps, only=["gradients", "special points"], domain=(0.0, 1e6))
+    assert any("where it warns" in notice and "no convergence" in notice for notice in report.notices), report
+
+
+class InfiniteSlope(Function):
+    """The sum of squares, whose backward pass divides by zero beyond 2."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * grad * x / vg.where(x > 2, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("point", "property"), [(2.5, "gradients"), (1.5, "special points")])
+def test_infinite_gradients_of_finite_slopes_are_failures(point, property):
+    with pytest.raises(Failure, match="the backward pass says inf") as found:
+        check_operator(InfiniteSlope, np.array([0.3, point]), only=["gradients", "special points"])
+    assert found.value.property == property
+
+
+class Rows(Function):
+    """Scales rows, and reads the incoming gradient as if its rows followed each other in memory."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        g = grad.numpy()
+        if g.ndim == 2 and g.strides[1] == g.itemsize:
+            g = np.lib.stride_tricks.as_strided(g, g.shape, (g.shape[1] * g.itemsize, g.itemsize))
+        return vg.Tensor(2 * g)
+
+
+def test_incoming_gradients_come_in_rows_of_wider_arrays():
+    with pytest.raises(Failure) as found:
+        check_operator(Rows, np.arange(6.0).reshape(2, 3), only=["layouts of incoming gradients"])
+    assert found.value.property == "layouts of incoming gradients (in rows of a wider array)"
+
+
+class Halves(Function):
+    """The means of pairs, whose gradient is that of the first hundred."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if x.ndim != 1 or x.shape[0] % 2:
+            raise ValueError("pairs expected")
+        return x.reshape(-1, 2).mean(axis=1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        g = grad.clone()
+        g[100:] = 0.0
+        return vg.repeat(g / 2, 2)
+
+
+class Branches(Function):
+    """Squares where a mask is set, and zero elsewhere; its gradient there is capped."""
+
+    @staticmethod
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(x)
+        ctx.mask = mask.numpy()
+        return vg.where(ctx.mask, x * x, 0.0 * x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return vg.where(ctx.mask, 2 * grad * vg.minimum(x, 100.0), 0.0), None
+
+
+def test_even_lengths_and_each_class_of_a_mask_are_tried():
+    with pytest.raises(Failure, match="with respect to x"):
+        check_operator(Halves, np.arange(6.0), only=["shapes"])
+    with pytest.raises(Failure) as found:
+        check_operator(Branches, np.array([0.5, 1.5]), np.array([False, True]), only=["special points"])
+    assert found.value.property == "special points"

@@ -71,6 +71,9 @@ def _check(given: list[str]) -> int:
 def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
     """Return the operator that `module:name` refers to, or exit with a command line error."""
     module_name, _, name = text.partition(":")
+    if "/" in module_name or module_name.endswith(".py"):
+        dotted = module_name.removesuffix(".py").strip("./").replace("/", ".")
+        parser.error(f"{module_name} is a file; give the module, as in {dotted}:{name or 'name'}")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

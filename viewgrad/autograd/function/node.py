@@ -298,7 +298,7 @@ class FunctionNode(Node):
             if not isinstance(g, Tensor):
                 raise FunctionError(
                     f"{self.name()}: backward returned {type(g).__name__} as gradient {position}, instead of a Tensor "
-                    "or None"
+                    "or None; wrap numbers and arrays in vg.Tensor"
                 )
             if position not in self.positions:
                 raise FunctionError(

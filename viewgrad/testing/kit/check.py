@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from hypothesis import currently_in_test_context
 
 from ...autograd.function import Function
@@ -127,6 +128,7 @@ def check_operator(
     _require_known(operator, rest)
     contract = Contract(
         options=tried,
+        whole=[name for name, value in given.items() if name not in tried and isinstance(value, tuple | np.ndarray)],
         structure=chosen.pop("structure") or {},
         complex=None if dtype_kinds is None else "c" in dtype_kinds,
         **{name: chosen.pop(name) for name in ("inplace", "reference", "surrogate", "domain", "valid", "disturb")},

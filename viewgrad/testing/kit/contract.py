@@ -34,6 +34,7 @@ class Contract:
         valid: a function that returns whether a call is valid, or None if all accepted calls are.
         structure: by argument, the set of matrices that contains it.
         options: by argument, the values to try.
+        whole: the arguments for which a sequence was passed that is one value and no list of values to try.
         disturb: a function, called between two calls, that changes state the operator may have.
     """
 
@@ -45,6 +46,7 @@ class Contract:
     valid: Callable[..., bool] | None = None
     structure: Mapping[Any, Any] = attrs.Factory(dict)
     options: Mapping[str, Sequence[Any]] = attrs.Factory(dict)
+    whole: Sequence[str] = ()
     disturb: Callable[..., Any] | None = None
 
     def domains(self, example: Example, parameters: Sequence[str]) -> dict[int, Interval]:
@@ -55,15 +57,13 @@ class Contract:
         if isinstance(domain, Mapping):
             each = dict(domain)
         elif all(isinstance(end, int | float | np.number) for end in domain):
-            low, high = domain
-            return {k: (float(low), float(high)) for k in range(len(example.arrays))}
+            return dict.fromkeys(range(len(example.arrays)), _interval(domain))
         else:
             each = dict(enumerate(domain))
-        found = {}
+        found: dict[int, Interval] = {}
         for place, interval in each.items():
-            for slot in slots_of(example, place, parameters, "domain"):
-                if interval is not None:
-                    found[slot] = (float(interval[0]), float(interval[1]))
+            if interval is not None:
+                found |= dict.fromkeys(slots_of(example, place, parameters, "domain"), _interval(interval))
         return found
 
     def structures(self, example: Example, parameters: Sequence[str]) -> dict[int, Structure]:
@@ -73,6 +73,38 @@ class Contract:
             for slot in slots_of(example, place, parameters, "structure"):
                 found[slot] = structure_of(given, example.arrays[slot], place)
         return found
+
+
+def _interval(given: Any) -> Interval:
+    """Return an interval as two floats.
+
+    Raises:
+        ValueError: for anything but a pair of numbers.
+    """
+    try:
+        low, high = given
+        return float(low), float(high)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"domain= has {given!r} in place of an interval (low, high); pass one interval, or one or None for each "
+            "argument"
+        ) from error
+
+
+def require_within(example: Example, domains: Mapping[int, Interval]) -> None:
+    """Check that a call lies in its declared domains.
+
+    Raises:
+        ValueError: if it does not.
+    """
+    for slot, (low, high) in domains.items():
+        array = example.arrays[slot]
+        outside = array[(array < low) | (array > high)] if array.dtype.kind == "f" else array[:0]
+        if outside.size:
+            raise ValueError(
+                f"{example.named(slot)} of the call has {float(outside.flat[0]):g}, which is outside its domain "
+                f"({low:g}, {high:g})"
+            )
 
 
 @attrs.frozen(eq=False)

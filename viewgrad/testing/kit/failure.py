@@ -23,6 +23,7 @@ class Failure(Mismatch):
         found: the value that the operator computed there.
         expected: the expected value.
         entries: the elements that differ, with both numbers; only the worst if there are many.
+        without_gradient: the argument for which the backward pass returned no gradient, if that is the failure.
         program: Python that fails in the same way in a fresh interpreter, and passes once the operator is fixed.
         others: the failures of other properties, if the check continued.
     """
@@ -37,6 +38,7 @@ class Failure(Mismatch):
         found: Any = None,
         expected: Any = None,
         entries: Sequence[str] = (),
+        without_gradient: str = "",
     ) -> None:
         super().__init__(reason)
         self.property = property
@@ -46,6 +48,7 @@ class Failure(Mismatch):
         self.found = found
         self.expected = expected
         self.entries = tuple(entries)
+        self.without_gradient = without_gradient
         self.program = ""
         self.others: tuple[Failure, ...] = ()
         self.standalone_program = ""

@@ -168,6 +168,11 @@ def _hints(failure: Failure, script: Script, subject: OperatorUnderTest) -> list
             "You did not make this call. If the operator does not support it, raise an error in forward, or pass "
             f'valid=..., or switched_off={{"{name}": "why"}}.'
         ]
+    if failure.without_gradient:
+        return [
+            f"If {failure.without_gradient} is a constant that gets no gradient, call check_operator with "
+            "vg.Tensor(..., requires_grad=True) for the other arguments; then only these are differentiated."
+        ]
     return [ONCE] if name == SECOND and subject.custom is not None else []
 
 

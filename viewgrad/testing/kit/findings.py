@@ -32,6 +32,8 @@ Again = Callable[[Example], Any]
 STATE: Final = "state between calls"
 BEGINNING: Final = "something to check"
 MOST_REFUSALS: Final = 60  # the number of recorded errors in backward passes
+# The beginning of the message if a function that the author passed refuses a call.
+DECLARATIONS: Final = {"valid=...": "valid=... raises", "surrogate=...": "the surrogate refuses"}
 CALLS: Final = 20  # the number of repetitions that decide whether an operator is deterministic
 
 
@@ -90,6 +92,11 @@ class Findings:
         if example is not None and others is not None:
             self._note_unmeant(example, failure, others)
             return
+        warning = "" if example is None or not example.label else self._warning(example)
+        if example is not None and warning:
+            self.report.refuse(example.family)
+            self.subject.note_once("its gradients are wrong where it warns", f"{example.label}: {warning}")
+            return
         unsteady = self._unsteadiness() if name != STATE else None
         if unsteady is not None:
             failure, again, name = unsteady, None, STATE
@@ -101,6 +108,10 @@ class Findings:
     def refuse(self, name: str, refused: Refused | TookTooLong) -> None:
         """Count a call that the operator rejected, or that took too long."""
         self.report.refuse(name)
+        for declaration, reason in DECLARATIONS.items():
+            if str(refused).startswith(reason):
+                what = f"{declaration} raises errors for derived calls, which are left out"
+                self.subject.note_once(what, str(refused)[:200])
         if isinstance(refused, TookTooLong):
             self.too_slow.add(name)
         elif str(refused).startswith("the backward pass refuses") and len(self.refusals) < MOST_REFUSALS:
@@ -165,6 +176,11 @@ class Findings:
         if example.family == "indices" and not is_meant_for_negative(subject, example, base):
             return "integers, negative ones"
         return None
+
+    def _warning(self, example: Example) -> str:
+        """Return the warning of a derived call that the user's call does not give, or ""."""
+        warning = self.subject.warning(example)
+        return "" if warning and self.subject.warning(self.base) else warning
 
     def _note_unmeant(self, example: Example, failure: Failure, others: str) -> None:
         """Note a failure at a call for which the operator is probably not intended."""

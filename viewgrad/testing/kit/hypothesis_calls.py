@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, currently_in_test_context, given, rej
 from hypothesis import strategies as st
 from hypothesis.control import current_build_context
 
-from ...errors import DifferentiabilityError
+from ...errors import DifferentiabilityError, UnsupportedDtypeError
 from ...operators.language.spec import Operator
 from ...operators.samples import samples_in_each_kind
 from ...tensor.tensor import Tensor
@@ -243,7 +243,8 @@ def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Re
             _run_after(reports, make(call.args, call.kwargs))
         except Failure as failure:  # for example, eigenvectors of complex matrices, whose phases are arbitrary
             unasked = any(np.asarray(part).dtype.kind == "c" for part in _leaves(list(arrays.values())))
-            if not (reports and unasked and isinstance(failure.__cause__, DifferentiabilityError)):
+            refused = isinstance(failure.__cause__, DifferentiabilityError | UnsupportedDtypeError)
+            if not (reports and unasked and refused):
                 raise
             reports[0].refuse("complex numbers")
     return reports[0]

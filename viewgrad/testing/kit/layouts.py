@@ -17,6 +17,8 @@ INPUT_LAYOUTS: Final[dict[str, str]] = {
     "reversed along the last axis": "{b} = vg.clone({a}[..., ::-1]); {v} = {b}[..., ::-1]",
     "with gaps": "{b} = vg.ones((*{a}.shape[:-1], 2 * {a}.shape[-1]), dtype={a}.dtype); {v} = {b}[..., ::2]; "
     "{v}[...] = {a}",
+    "in rows of a wider array": "{b} = vg.ones((*{a}.shape[:-1], {a}.shape[-1] + 1), dtype={a}.dtype); "
+    "{v} = {b}[..., :-1]; {v}[...] = {a}",
     "with an offset": "{b} = vg.zeros((3, *{a}.shape), dtype={a}.dtype); {b}[1] = {a}; {v} = {b}[1, ...]",
     "as a view of a view": "{b} = vg.zeros((4, *{a}.shape), dtype={a}.dtype); {v} = {b}[1:].T[..., 1].T; "
     "{v}.copy_({a})",
@@ -36,7 +38,7 @@ def fits(name: str, array: Array) -> bool:
     """Return whether an array can have this layout."""
     if name in ("reversed", "reversed along the last axis", "with gaps") and not array.ndim:
         return False
-    if name == "transposed" and array.ndim < 2:
+    if name in ("transposed", "in rows of a wider array") and array.ndim < 2:
         return False
     if name == "as a part of complex numbers":
         return bool(array.dtype == np.float64)
@@ -50,6 +52,10 @@ GRADIENT_LAYOUTS: Final[dict[str, tuple[str, bool]]] = {
     "in column order": ("vg.from_numpy(np.array({u}, order='F'))", False),
     "reversed": ("vg.from_numpy(np.asarray(np.flip(np.flip({u}).copy())))", False),
     "with gaps": ("vg.from_numpy(np.repeat({u}[..., None], 2, -1)[..., 0])", False),
+    "in rows of a wider array": (
+        "vg.from_numpy(np.concatenate([{u}, {u} + 1], -1)[..., : {u}.shape[-1]] if {u}.ndim else {u})",
+        False,
+    ),
     "with an offset": ("vg.from_numpy(np.stack([{u}, {u} + 1, {u}]))[2, ...]", False),
     "of equal elements without strides": (
         "vg.Tensor(np.resize({u}, (1,) * {u}.ndim)).expand(*{u}.shape)",

@@ -30,7 +30,7 @@ from ...tensor.tensor import Tensor
 from ...type_aliases import Array
 from .arguments import Example, outputs_of
 from .constants import FACTORIZATIONS, names_in, numbers_in, strings_in, takes_single_matrices
-from .contract import Contract, Interval, Structure, guarded, slots_of
+from .contract import Contract, Interval, Structure, guarded, require_within, slots_of
 from .cpu_time import cpu_seconds
 from .sources import source_text
 
@@ -207,6 +207,22 @@ class OperatorUnderTest:
         with quiet(), no_grad(), refusals():
             result = example.call(self.function, [Tensor(array) for array in given])
         return [output._array for _, output in outputs_of(result)]
+
+    def warning(self, example: Example) -> str:
+        """Return the first warning of a call that says that its result may be wrong; "" if there is none.
+
+        Solvers and quadratures warn if they do not converge. NumPy's warnings about overflow do not count.
+        """
+        with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"), no_grad():
+            warnings.simplefilter("always")
+            with contextlib.suppress(Exception):
+                example.call(self.function, [Tensor(array) for array in example.arrays])
+        for one in caught:
+            kind = one.category
+            own = kind.__module__.startswith("viewgrad.")
+            if not own and issubclass(kind, UserWarning | RuntimeWarning) and kind is not RuntimeWarning:
+                return f"{kind.__name__}: {str(one.message).splitlines()[0]}"
+        return ""
 
     def within(self, example: Example) -> Example | None:
         """Return the call with its structured arguments projected, or None if it leaves a domain or a structure."""
@@ -423,6 +439,7 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
     elif isinstance(owner, type) and issubclass(owner, Function) and getattr(given, "__name__", "") == "apply":
         custom = owner
     inplace, reference = contract.inplace, contract.reference
+    declares_domain = contract.domain is not None
     if operator is not None:
         inplace = inplace or (operator.inplace if operator.has_inplace else None)
         reference = reference or operator.reference
@@ -435,6 +452,8 @@ def subject_of(given: Any, contract: Contract, example: Example) -> OperatorUnde
     subject.usual |= {**dict(zip(names, example.args, strict=False)), **example.kwargs}
     subject.ranks = {k: array.ndim for k, array in enumerate(example.arrays)}
     subject.domains = contract.domains(example, names)
+    if declares_domain:
+        require_within(example, subject.domains)
     subject.structures = contract.structures(example, names)
     if contract.valid is not None or subject.structures:
         by_place: dict[Any, Structure] = {}

@@ -34,7 +34,7 @@ from .properties.unneeded_work import NEEDLESS, unneeded_gradients
 from .properties.usable import usable_call
 from .report import Report
 from .session import record
-from .shapes import of_equal_lengths, of_long_shapes, of_other_shapes, with_other_lists
+from .shapes import MULTIPLES, of_equal_lengths, of_long_shapes, of_other_shapes, with_other_lists
 from .shrinking import shrunk
 from .special_values import at_special_points, with_complex_numbers, with_other_indices
 from .trials import Trials
@@ -126,6 +126,10 @@ class Check:
         if unknown:
             told = near_matches(unknown[0], PROPERTIES)
             raise ValueError(f"no property is called {unknown[0]!r}; {told}see viewgrad.testing.PROPERTIES")
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            raise ValueError(f"seconds= is a positive number of seconds of CPU time, not {seconds!r}")
+        if order not in (1, 2):
+            raise ValueError(f"order= is 1 or 2, not {order!r}")
         single = any(_of_single_precision_dtype(array) for array in example.arrays)
         subject.keeps_float32 = single if float32 is None else float32
         budget = Budget(PROFILES[profile()] if seconds is None else seconds)
@@ -426,7 +430,8 @@ class Check:
             return
         shaped = self._family("shapes", of_other_shapes(self.base))
         if not self.short:
-            self._family("shapes", of_long_shapes(self.base))
+            if not self._family("shapes", of_long_shapes(self.base)):
+                self._family("shapes", of_long_shapes(self.base, MULTIPLES))
         self._family("shapes", with_other_lists(self.base))
         self._family("shapes", map(of_equal_lengths, self.unfinished[:MOST_UNFINISHED]))
         self._beside_others(shaped[:MOST_BESIDE])

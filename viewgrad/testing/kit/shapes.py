@@ -13,6 +13,7 @@ from .arguments import Example, Slot
 
 LARGEST, LARGEST_LONG = 200, 2500  # elements of all arguments
 BEYOND_BLOCKS = (257, 129, 65)
+MULTIPLES = (264,)  # for operators that take only lengths that are multiples of small numbers
 
 
 def of_other_shapes(example: Example) -> Iterator[Example]:
@@ -96,11 +97,11 @@ def of_equal_lengths(example: Example) -> Example:
     return example.with_arrays(arrays, label=f"{example.label}, all lengths 3", family="shapes")
 
 
-def of_long_shapes(example: Example) -> Iterator[Example]:
+def of_long_shapes(example: Example, longer: Sequence[int] = BEYOND_BLOCKS) -> Iterator[Example]:
     """Yield the call with one length slightly above a power of two, where blocks and buffers end."""
     shapes = [array.shape for array in example.arrays]
     for n in sorted({n for shape in shapes for n in shape if n > 1}, reverse=True):
-        for new in BEYOND_BLOCKS:
+        for new in longer:
             proposed = [tuple(new if m == n else m for m in shape) for shape in shapes]
             if new <= n or sum(int(np.prod(shape)) for shape in proposed) > LARGEST_LONG:
                 continue

@@ -58,17 +58,14 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
         array, allowed = example.arrays[slot], subject.domains.get(slot)
         if not array.size or array.size > 400:
             continue
-        for point in [*points, *(x for x in _towards_the_ends(allowed) if x not in points)]:
-            if allowed is None or allowed[0] <= point <= allowed[1]:
-                changed = array.copy()
-                changed.flat[0] = point
-                yield _with(example, slot, changed, f"{point:g} in {example.named(slot)}", ((slot, 0),))
+        ends = [x for x in _towards_the_ends(allowed) if x not in points]
+        yield from _in_single_elements(example, slot, [x for x in [*points, *ends] if _is_allowed(x, allowed)])
         if subject.skips_nan and array.size > 1 and array.dtype.kind == "f" and np.isfinite(array).all():
             changed = array.copy()
             changed.flat[0] = np.nan
             yield _with(example, slot, changed, f"NaN in {example.named(slot)}")
         for point in (0.0, 1.0):
-            if array.size > 1 and (allowed is None or allowed[0] <= point <= allowed[1]):
+            if array.size > 1 and _is_allowed(point, allowed):
                 changed = np.full_like(array, point)
                 yield _with(example, slot, changed, f"{point:g} everywhere in {example.named(slot)}")
         yield from _without_a_line(example, slot, array, allowed)
@@ -96,9 +93,29 @@ def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[
     yield from _tied(example)
 
 
+def _is_allowed(point: float, domain: tuple[float, float] | None) -> bool:
+    return domain is None or domain[0] <= point <= domain[1]
+
+
+def _in_single_elements(example: Example, slot: int, points: Sequence[float]) -> Iterator[Example]:
+    """Yield the call with each point in one element of an argument."""
+    for point, place in itertools.product(points, _places(example, slot)):
+        changed = example.arrays[slot].copy()
+        changed.flat[place] = point
+        label = f"{point:g} in {example.named(slot)}" + (f", element {place}" if place else "")
+        yield _with(example, slot, changed, label, ((slot, place),))
+
+
+def _places(example: Example, slot: int) -> list[int]:
+    """Return the first element, and the first one for which a mask or a class among the arguments is different."""
+    shape = example.arrays[slot].shape
+    beside = [array.reshape(-1) for array in example.arrays if array.dtype.kind in "biu" and array.shape == shape]
+    return [0, *(int(np.argmax(kinds != kinds[0])) for kinds in beside[:1] if (kinds != kinds[0]).any())]
+
+
 def _without_a_line(example: Example, slot: int, array: Array, domain: tuple[float, float] | None) -> Iterator[Example]:
     """Yield the call with zeros in one row or column, so that its norm is zero next to nonzero ones."""
-    if array.ndim < 2 or not (domain is None or domain[0] <= 0 <= domain[1]):
+    if array.ndim < 2 or not _is_allowed(0.0, domain):
         return
     for told, place in (("row", 0), ("column", (..., 0))):
         changed = array.copy()

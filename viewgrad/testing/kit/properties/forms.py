@@ -243,6 +243,7 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
     """
     if subject.reference is None:
         return 0
+    asked_for = subject.contract.reference is not None and not example.label
     script = Script(subject, "values", example)
     script.leaves(())
     script.call(f"y = {script.expression()}")
@@ -251,6 +252,9 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
         with quiet():
             expected = example.call(subject.reference, [array.copy() for array in example.arrays])
     except Exception as error:
+        if asked_for:
+            script.lines += script.preamble
+            script.fail(f"reference=... raises {type(error).__name__}: {error}", error)
         raise Refused(f"the reference refuses: {error}") from error
     outputs = outputs_of(script["y"])
     arrays = [
@@ -258,6 +262,9 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
         for value in (expected if isinstance(expected, tuple | list) and len(outputs) > 1 else [expected])
     ]
     if len(arrays) != len(outputs):
+        if asked_for:
+            script.lines += [*script.preamble, f"assert len(reference_result) == {len(outputs)}"]
+            script.fail(f"reference=... returns {type(expected).__name__}, and the operator {len(outputs)} tensors")
         raise Refused("the reference returns something else")
     for i, ((path, output), value) in enumerate(zip(outputs, arrays, strict=True)):
         single = output.dtype.itemsize <= (8 if output.dtype.kind == "c" else 4)

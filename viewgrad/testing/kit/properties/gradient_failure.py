@@ -45,7 +45,8 @@ def fail_by_differences(
     slot, flat, part = moves.element(int(np.flatnonzero(wrong.direction)[0]))
     shape = moves.arrays[slot].shape
     element = tuple(int(j) for j in np.unravel_index(flat, shape)) if shape else ()
-    missing = " (no gradient came)" if script["g"][example.wanted.index(slot)] is None else ""
+    none = script["g"][example.wanted.index(slot)] is None
+    missing = " (no gradient came)" if none else ""
     script.lines.append(f"found = float({' + '.join(terms) or '0.0'})")
     written_out = list(script.lines)
     if wrong.low == wrong.high:
@@ -75,6 +76,7 @@ def fail_by_differences(
         element=element,
         found=wrong.found,
         expected=wrong.low,
+        without_gradient=example.named(slot) if none else "",
     )
 
 

@@ -165,7 +165,7 @@ class Columns:
                 slopes.append(self.rows @ (above - below) / (2 * step))
             rough = 1e4 * np.abs(self.rows) @ (self.noise * np.abs(self.start)) / (1e-8 * scale)
             endless = (np.abs(slopes[1]) > 5 * np.abs(slopes[0])) & (np.abs(slopes[1]) > rough + 1e3 * np.abs(mine))
-            right = np.abs(slopes[1] - mine) <= 1e-4 * np.abs(mine) + rough * 1e-3
+            right = np.isfinite(mine) & (np.abs(slopes[1] - mine) <= 1e-4 * np.abs(mine) + rough * 1e-3)
         return bool(endless.any() and (endless | right).all())
 
     def _expected(self, direction: Array) -> tuple[float, Array, Array]:
@@ -316,7 +316,7 @@ class Columns:
                 above, below = self._along(direction)(step), self._along(direction)(-step)
                 if above is not None and below is not None:
                     slopes = self.rows @ (above - below) / (2 * step)
-                    right[i] = (mine != 0) & (np.abs(slopes - mine) <= 0.02 * np.abs(mine))
+                    right[i] = (mine != 0) & np.isfinite(mine) & (np.abs(slopes - mine) <= 0.02 * np.abs(mine))
         found: Array = right.sum(axis=0) >= 2
         return found
 
@@ -339,7 +339,7 @@ class Columns:
                 slopes.append(np.array([self.rows @ side / (2 * step) for side in sides]))
             noise = DOUBLE * weights @ np.abs(self.start) / (zoom * scale)
             error = np.abs(slopes[1] - slopes[0]) + 4 * noise + np.abs(slopes[1] - mine)
-            right |= (error.min(axis=0) <= 0.05 * away) & (mine != 0)
+            right |= (error.min(axis=0) <= 0.05 * away) & (mine != 0) & np.isfinite(mine)
         return right
 
     def _among_slopes_nearby(self, direction: Array, mine: Array) -> Array:
@@ -487,7 +487,7 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
         return nothing
     # Only if plain differences are hopeless: a relative change of 1e-9 changes the values by 1e-3.
     steep = np.abs(rows) @ np.abs(plain - start) > 1e-3 * (np.abs(rows) @ np.abs(start))
-    agrees: Array = np.abs(results[1] - found) <= 1e-5 * np.abs(found) + 1e-9
+    agrees: Array = np.isfinite(found) & (np.abs(results[1] - found) <= 1e-5 * np.abs(found) + 1e-9)
     good: Array = agrees & steep & (np.abs(results[0] - results[1]) <= 1e-5 * np.abs(results[1]) + 1e-9)
     return good
 

@@ -163,6 +163,9 @@ def _on_the_way(example: Example, part: float) -> list[Array]:
     moved = []
     for array, large, tiny in zip(example.arrays, *_extremes(example), strict=True):
         new = array.copy()
+        if array.dtype != np.float64:
+            moved.append(new)
+            continue
         new[large] = np.sign(array[large]) * np.abs(array[large]) ** part
         new[tiny] = np.sign(array[tiny]) * 1e-3 * (np.abs(array[tiny]) / 1e-3) ** part
         moved.append(new)

@@ -86,7 +86,10 @@ def disturbed(baseline: Baseline) -> int:
     script = baseline.script("state between calls", ())
     takes = bool(signature_of(disturb).parameters)
     script.lines.append("disturb(operator)" if takes else "disturb()")
-    disturb(baseline.subject.given) if takes else disturb()
+    try:
+        disturb(baseline.subject.given) if takes else disturb()
+    except Exception as error:
+        script.fail(f"disturb=... raises {type(error).__name__}: {error}", error)
     script.call(f"again = {script.expression()}")
     for i, path in enumerate(baseline.paths):
         told = f"after disturb(), result {i} of the same call"

@@ -30,18 +30,25 @@ def as_surrogate(subject: OperatorUnderTest, example: Example, title: str, recor
     script.do(*(f"z{k} = vg.Tensor(a{k}, requires_grad={k in example.wanted})" for k in range(len(example.arrays))))
     try:
         script.do(f"s = {script.expression('z{}', 'surrogate')}")
-    except Failure as failure:
-        raise Refused(f"the surrogate refuses: {failure.reason}") from failure
+    except (Failure, Refused) as refused:
+        if not example.label:
+            raise
+        raise Refused(f"the surrogate refuses: {refused}") from refused
     paths = [path for path, _ in outputs_of(script["y"])]
     given = []
     for i in outputs:
         script.let(f"u{i}", weights_like(recorded.outputs[i]._array, i))
-        script.require(f"s{paths[i]}.shape == y{paths[i]}.shape", "the surrogate has a result of another shape")
+        script.require(
+            f"np.shape(s{paths[i]}) == y{paths[i]}.shape", "the surrogate's result does not have the operator's shape"
+        )
         given.append(f"vg.Tensor(u{i})")
     for name, result, leaf in (("g", "y", "x"), ("h", "s", "z")):
         results = ", ".join(f"{result}{paths[i]}" for i in outputs)
         leaves = ", ".join(f"{leaf}{k}" for k in example.wanted)
-        if result == "s" and not all(script[f"s{paths[i]}"].requires_grad for i in outputs):
+        if result == "s" and not all(getattr(script[f"s{paths[i]}"], "requires_grad", False) for i in outputs):
+            if not example.label:
+                script.lines.append(f"assert s{paths[outputs[0]]}.requires_grad")
+                script.fail("the surrogate's result does not require grad; write it with operators on tensors")
             raise Refused("the surrogate has no gradient")
         script.do(f"{name} = grad([{results}], [{leaves}], [{', '.join(given)}], allow_unused=True)")
     starts = {i: script[f"u{i}"] for i in outputs}

@@ -26,7 +26,10 @@ def usable_call(subject: OperatorUnderTest, example: Example) -> Example:
         script.leaves(())
         tensors = ", ".join(f"x{k}" for k in range(len(example.arrays)))
         script.lines.append(f"assert any(tensor.dtype.kind in 'fc' for tensor in [{tensors}])")
-        script.fail("nothing was checked: no tensor or array of floating-point or complex dtype is among the arguments")
+        script.fail(
+            "nothing was checked: no tensor or array of floating-point or complex dtype is among the arguments; lists "
+            "and numbers are options, so pass np.array(...)"
+        )
     double = in_double_precision(example)
     subject.written = subject.written_by(double)
     try:
@@ -40,6 +43,8 @@ def usable_call(subject: OperatorUnderTest, example: Example) -> Example:
         script.call(f"y = {script.expression()}")
     except Refused as refused:
         advice = "; arrays of arguments cannot be written to, so write to a copy" if "read-only" in str(refused) else ""
+        if subject.contract.whole:
+            advice += f"; options= passes {', '.join(subject.contract.whole)} as it is: the values to try are a list"
         script.fail(f"the operator refuses the call to be checked: {refused}{advice}", refused.__cause__)
     outputs = outputs_of(script["y"])
     if not outputs:
