@@ -473,3 +473,35 @@ def test_a_refused_write_keeps_no_graph_alive():
         assert node() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("specialize", [False, True], ids=["source", "trace"])
+@pytest.mark.parametrize(
+    "function", [lambda x: (x * x).sum(), lambda x: {"a": (x * x).sum(), "b": [x, x]}["a"]], ids=["plain", "nested"]
+)
+def test_calls_of_compiled_functions_leave_no_cycles(function, specialize):
+    compiled = vg.compile(function, specialize=specialize)
+    require_freed(lambda x: compiled(x))
+
+
+def test_scipy_functions_leave_no_cycles():
+    integrate = pytest.importorskip("viewgrad.scipy.integrate")
+    sparse = pytest.importorskip("viewgrad.scipy.sparse")
+    require_freed(lambda x: integrate.nquad(lambda s, a: a.sum() * s, [(0.0, 1.0)], args=(x,))[0])
+    require_freed(lambda x: sparse.vstack([sparse.coo_array(x.reshape(1, -1))] * 2).toarray().sum())
+
+
+def require_freed(function):
+    """Require that the second and third call release their argument without the collector of cycles."""
+    for _ in range(3):
+        gc.collect()
+        gc.disable()
+        try:
+            x = vg.Tensor([0.3, 1.2, -0.7], requires_grad=True)
+            argument, result = weakref.ref(x), function(x)
+            vg.autograd.grad(result, [x])
+            del x, result
+            alive = argument() is not None
+        finally:
+            gc.enable()
+    assert not alive

@@ -314,19 +314,20 @@ def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = N
         with no_grad():
             return plain_number(as_argument(func(*x, *given)))
 
-    def integrated(*outer: Any) -> Any:
-        """Return the integral over the variables that are not given, innermost first."""
-        place = len(ranges) - len(outer) - 1
-        if place < 0:
-            return func(*outer, *given)
-        bounds = ranges[place](*outer, *given) if callable(ranges[place]) else ranges[place]
-        each = opts[place] if isinstance(opts, (list, tuple)) else opts
-        more = each(*outer, *given) if callable(each) else each or {}
-        return quad(lambda x: integrated(x, *outer), *bounds, **more)[0]
-
     found = scipy.integrate.nquad(plain, [plain_range(bounds) for bounds in ranges], opts=opts, full_output=full_output)
-    total = integrated()
+    total = _integrated(func, given, ranges, opts)
     return (pinned(total, found[0]), *found[1:]) if carries_history(total) else found
+
+
+def _integrated(func: Callable[..., Any], given: tuple[Any, ...], ranges: Any, opts: Any, *outer: Any) -> Any:
+    """Return the integral over the variables that are not in `outer`, innermost first."""
+    place = len(ranges) - len(outer) - 1
+    if place < 0:
+        return func(*outer, *given)
+    bounds = ranges[place](*outer, *given) if callable(ranges[place]) else ranges[place]
+    each = opts[place] if isinstance(opts, (list, tuple)) else opts
+    more = each(*outer, *given) if callable(each) else each or {}
+    return quad(lambda x: _integrated(func, given, ranges, opts, x, *outer), *bounds, **more)[0]
 
 
 @registered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,31 +24,33 @@ def flatten_result(result: Any, tree: Any) -> list[Any] | None:
             part of its items.
     """
     found: list[Any] = []
+    return found if _put_leaves(found, result, tree) else None
 
-    def look(value: Any, tree: Any) -> bool:
-        if isinstance(tree, ListResult):
-            if type(value) is not list or (isinstance(tree.kind, tuple) and any(
-                type(each) is not tuple or len(each) != len(tree.kind) for each in value
-            )):
-                return False
-            if isinstance(tree.kind, tuple):
-                found.extend(_stacked([each[number] for each in value]) for number in range(len(tree.kind)))
-            else:
-                found.append(_stacked(value))
-            return True
-        if isinstance(tree, TupleValue):
-            return isinstance(value, (tuple, list)) and len(value) == len(tree.items) and all(
-                map(look, value, tree.items))
-        if isinstance(tree, RecordValue) and tree.cls is dict:
-            return isinstance(value, dict) and list(value) == list(tree.fields) and all(
-                map(look, value.values(), tree.fields.values()))
-        if isinstance(tree, RecordValue):
-            return type(value) is tree.cls and all(
-                look(getattr(value, name), item) for name, item in tree.fields.items())
-        found.append(value)
-        return not isinstance(value, (tuple, list, dict)) and record_fields(type(value)) is None
 
-    return found if look(result, tree) else None
+def _put_leaves(found: list[Any], value: Any, tree: Any) -> bool:
+    """Append the leaves of a value to `found`; return whether it has the structure of the tree."""
+    # Not an inner function, which would keep the leaves in a reference cycle.
+    if isinstance(tree, ListResult):
+        if type(value) is not list or (isinstance(tree.kind, tuple) and any(
+            type(each) is not tuple or len(each) != len(tree.kind) for each in value
+        )):
+            return False
+        if isinstance(tree.kind, tuple):
+            found.extend(_stacked([each[number] for each in value]) for number in range(len(tree.kind)))
+        else:
+            found.append(_stacked(value))
+        return True
+    if isinstance(tree, TupleValue):
+        return isinstance(value, (tuple, list)) and len(value) == len(tree.items) and all(
+            _put_leaves(found, each, item) for each, item in zip(value, tree.items))
+    if isinstance(tree, RecordValue) and tree.cls is dict:
+        return isinstance(value, dict) and list(value) == list(tree.fields) and all(
+            _put_leaves(found, each, item) for each, item in zip(value.values(), tree.fields.values()))
+    if isinstance(tree, RecordValue):
+        return type(value) is tree.cls and all(
+            _put_leaves(found, getattr(value, name), item) for name, item in tree.fields.items())
+    found.append(value)
+    return not isinstance(value, (tuple, list, dict)) and record_fields(type(value)) is None
 
 
 def _stacked(items: list[Any]) -> Any:
@@ -75,25 +77,27 @@ def built_result(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any],
         wanted: the types of the leaves of the function's own results, in order; None if unknown.
     """
     types = itertools.repeat(None) if wanted is None else itertools.chain(wanted, itertools.repeat(None))
+    return _built(tree, leaves, kinds, types)
 
-    def built(tree: Any) -> Any:
-        if isinstance(tree, TupleValue):
-            items = [built(item) for item in tree.items]
-            return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
-        if isinstance(tree, RecordValue):
-            fields = {key: built(item) for key, item in tree.fields.items()}
-            return fields if tree.cls is dict else tree.cls(**fields)
-        if isinstance(tree, ListResult):
-            kinds_of_parts = tree.kind if isinstance(tree.kind, tuple) else (tree.kind,)
-            parts = [_list_of(leaves[array.name], each, next(types)) for array, each in zip(
-                tree.arrays, kinds_of_parts)]
-            return list(zip(*parts)) if isinstance(tree.kind, tuple) else parts[0]
-        kind = next(types)
-        if isinstance(tree, Static):
-            return tree.value
-        return typed_leaf(leaves[tree.name], kinds[tree.name], kind)
 
-    return built(tree)
+def _built(tree: Any, leaves: Mapping[str, Any], kinds: Mapping[str, Any], types: Iterator[Any]) -> Any:
+    # Not an inner function, which would keep the leaves in a reference cycle.
+    if isinstance(tree, TupleValue):
+        items = [_built(item, leaves, kinds, types) for item in tree.items]
+        return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
+    if isinstance(tree, RecordValue):
+        fields = {key: _built(item, leaves, kinds, types) for key, item in tree.fields.items()}
+        return fields if tree.cls is dict else tree.cls(**fields)
+    if isinstance(tree, ListResult):
+        kinds_of_parts = tree.kind if isinstance(tree.kind, tuple) else (tree.kind,)
+        parts = [
+            _list_of(leaves[array.name], each, next(types)) for array, each in zip(tree.arrays, kinds_of_parts)
+        ]
+        return list(zip(*parts)) if isinstance(tree.kind, tuple) else parts[0]
+    kind = next(types)
+    if isinstance(tree, Static):
+        return tree.value
+    return typed_leaf(leaves[tree.name], kinds[tree.name], kind)
 
 
 def _list_of(tensor: Any, kind: Any, wanted: Any) -> list[Any]:

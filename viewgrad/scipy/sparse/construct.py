@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -97,29 +97,32 @@ def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: str | N
     return _by_numbers([values], lambda numbers: scipy.sparse.spdiags(numbers[0], diags, m, n), format, True)
 
 
+def _numbered(value: Any, flat: list[Any]) -> Any:
+    """Return nested lists of blocks with their numbers in `flat`, to which they are appended."""
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
+        return [_numbered(each, flat) for each in value]
+    if value is None:
+        return None
+    flat.append(value if is_sparse(value) else ARRAYS["coo_array"](np.atleast_2d(as_operand(value))))
+    return len(flat) - 1
+
+
+def _with_arrays(node: Any, arrays: Sequence[Any]) -> Any:
+    """Return nested lists of numbers with the arrays in place of these."""
+    if isinstance(node, list):
+        return [_with_arrays(each, arrays) for each in node]
+    return None if node is None else arrays[node]
+
+
 def _stacking(name: str) -> None:
     scipys = getattr(scipy.sparse, name)
 
     def stacked(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
         flat: list[Any] = []
-
-        def numbered(value: Any) -> Any:
-            if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
-                return [numbered(each) for each in value]
-            if value is None:
-                return None
-            flat.append(value if is_sparse(value) else ARRAYS["coo_array"](np.atleast_2d(as_operand(value))))
-            return len(flat) - 1
-
-        tree = numbered(blocks)
+        tree = _numbered(blocks, flat)
 
         def make(*arrays: Any) -> Any:
-            def back(node: Any) -> Any:
-                if isinstance(node, list):
-                    return [back(each) for each in node]
-                return None if node is None else arrays[node]
-
-            return scipys(back(tree))
+            return scipys(_with_arrays(tree, arrays))
 
         sparse = [each for each in flat if is_sparse(each)]
         is_matrix = bool(sparse) and all(_is_matrix(each) for each in sparse) and name != "block_array"

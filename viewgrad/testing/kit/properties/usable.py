@@ -49,7 +49,8 @@ def usable_call(subject: OperatorUnderTest, example: Example) -> Example:
     outputs = outputs_of(script["y"])
     if not outputs:
         script.lines.append("assert isinstance(y, vg.Tensor), y")
-        script.fail(f"nothing was checked: no tensor is among the results, which are {type(script['y']).__name__}")
+        kind = type(script["y"]).__name__
+        script.fail(f"nothing was checked: no tensor is among the results, which are {kind}; return vg.Tensor(...)")
     if not any(output.requires_grad for _, output in outputs):
         script.lines.append(f"assert {' or '.join(f'y{path}.requires_grad' for path, _ in outputs)}")
         script.fail("nothing was checked: no result requires grad, although arguments do")
