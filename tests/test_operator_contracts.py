@@ -1317,3 +1317,38 @@ def test_even_lengths_and_each_class_of_a_mask_are_tried():
     with pytest.raises(Failure) as found:
         check_operator(Branches, np.array([0.5, 1.5]), np.array([False, True]), only=["special points"])
     assert found.value.property == "special points"
+
+
+class LogOfTail(Function):
+    """The logarithm of a probability that vanishes far away, where its logarithm does not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return vg.Tensor(np.log(1.0 - np.tanh(x.detach().numpy().astype(float))))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return -grad * (1 + vg.tanh(x))
+
+
+class LogOfRest(Function):
+    """The logarithm of what is left of 800, which has a pole."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return vg.Tensor(np.log(800.0 - x.detach().numpy().astype(float)))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return -grad / (800.0 - x)
+
+
+def test_logarithms_of_vanishing_numbers_are_found_but_no_poles():
+    with pytest.raises(Failure, match="vanish, on the way") as found:
+        check_operator(LogOfTail, np.array([0.5, -1.0]), only=["values"])
+    assert found.value.property == "values"
+    check_operator(LogOfRest, np.array([0.5, -1.0]), only=["values"])

@@ -135,6 +135,7 @@ edit("half_of_the_bisection", "LimitedMultiLabel", "range(200)", "range(12)", by
 edit("one_block_of_edges", "EdgeSoftmaxSum", "        each = w * (g[j] * v[i]).sum(axis=1)\n", "        each = w * (g[j] * v[i]).sum(axis=1)\n        each[64:] = 0\n", by="shapes")
 edit("last_sample_of_many", "LiftedWavelet", "even -= (odd + np.roll(odd, 1)) / 2", "even[:128] -= ((odd + np.roll(odd, 1)) / 2)[:128]", by="shapes")
 edit("seen_only_at_sign", "CensoredNormal", "scipy.special.log_ndtr(-z)) / np.sqrt(2 * np.pi)", "np.log(scipy.special.ndtr(-z))) / np.sqrt(2 * np.pi)", by="special points | digits | values | NaN")
+edit("naive_log_sigmoid", "OrdinalLikelihood", "scipy.special.log_expit(v) + ", "np.log(scipy.special.expit(v)) + ", by="special points | values")
 edit("complex_angles", "PhaseGate", "((g * (1j * turned).conj()).real.copy())", "((g * (1j * turned).conj()).imag.copy())", by="gradients")
 edit("first_and_only_batch", "SampledProducts", "gb[column] += g[k] * a[row]", "gb[column] += g[k] * a[k]", by="gradients | indices")
 edit("second_pass_loses_the_mask", "DropoutAdd", "return grad * (1 + 2 * x * vg.Tensor(ctx.mask))", "return grad * (1 + 2 * x.detach() * vg.Tensor(ctx.mask))", by="second derivatives")

@@ -120,7 +120,10 @@ def overflow_in_between(subject: OperatorUnderTest, example: Example) -> int:
         return 1
     low, high, before, lost = edge
     largest = float(np.abs(before[lost]).max())
-    if largest > MODERATE or not (_overflows(subject, example, high) or _elsewhere_in_single(subject, example, low)):
+    vanishes = _raises(subject, example, high, "divide") and _is_smooth_before(subject, example, low, lost)
+    if largest > MODERATE or not (
+        vanishes or _raises(subject, example, high, "over") or _elsewhere_in_single(subject, example, low)
+    ):
         return 1
     script = _called(subject, example)
     path = next(path for path, output in outputs_of(script["y"]) if not np.isfinite(output._array).all())
@@ -190,8 +193,19 @@ def _edge(subject: OperatorUnderTest, example: Example) -> tuple[float, float, A
     return low, high, before, ~np.isfinite(after)
 
 
-def _overflows(subject: OperatorUnderTest, example: Example, part: float) -> bool:
-    with quiet(), np.errstate(over="raise"):
+def _is_smooth_before(subject: OperatorUnderTest, example: Example, part: float, lost: Array) -> bool:
+    """Return whether values change steadily towards the point where they are lost, unlike towards a pole."""
+    near, beside, beyond = (
+        _values(subject, example, _on_the_way(example, part * factor)) for factor in (1.0, 1 - 1e-4, 1 - 2e-4)
+    )
+    if not near.shape == beside.shape == beyond.shape:
+        return False
+    return bool((np.abs(near - beside) <= 2 * np.abs(beside - beyond))[lost].all())
+
+
+def _raises(subject: OperatorUnderTest, example: Example, part: float, kind: str) -> bool:
+    """Return whether numbers overflow ("over"), or a zero is divided by ("divide"), as NumPy calls these errors."""
+    with quiet(), np.errstate(over="raise") if kind == "over" else np.errstate(divide="raise"):
         try:
             subject.values(example, _on_the_way(example, part))
         except Refused as refused:
