@@ -95,3 +95,17 @@ def check(module, case):
 
         assert gradcheck(differentiated, leaves)
         assert first_only or gradgradcheck(differentiated, leaves, rtol=1e-4, atol=1e-5)
+
+
+def check_program(program, x):
+    """Compare the value, gradient, jvp and Hessian of an unmodified program with SciPy's value and differences."""
+    value, slope = vg.func.value_and_grad(program)(x)
+    np.testing.assert_allclose(value, float(program(x)), rtol=1e-9)
+    steps = 1e-5 * np.eye(x.size)
+    expected = [(program(x + step) - program(x - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-6)
+    direction = np.cos(np.arange(x.size))
+    np.testing.assert_allclose(float(vg.func.jvp(program, (x,), (direction,))[1]), slope @ direction, rtol=1e-7)
+    of_slope = vg.func.grad(program)
+    expected = [(of_slope(x + step) - of_slope(x - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(vg.func.hessian(program)(x), expected, rtol=1e-4, atol=1e-5 * max(1.0, abs(value)))

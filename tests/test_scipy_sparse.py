@@ -187,7 +187,7 @@ def test_forms_and_attributes():
     with pytest.raises(UnsupportedFunctionError, match="prune"):
         a.prune()
     with pytest.raises(UnsupportedFunctionError):
-        linalg.svds(a.tocsc(), 1)
+        linalg.eigs(a.tocsc(), 1)
     for vector in (d, (d, ([0, 2, 4, 5],))):
         with pytest.raises(ValueError, match="two dimensions, not 1"):
             sparse.coo_array(vector)

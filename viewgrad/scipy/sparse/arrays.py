@@ -516,15 +516,19 @@ def as_sparse(value: Any) -> Any:
     if isinstance(value, SparseArray):
         return value
     if not scipy.sparse.issparse(value):
-        return ARRAYS["csc_array"](value)
+        dense = numbers(value)
+        if dense.ndim != 2 or not carries_history(dense):
+            return ARRAYS["csc_array"](dense)
+        rows, cols = np.indices(dense.shape).reshape(2, -1)  # zeros have derivatives, too
+        return ARRAYS["csc_array"]._of(Pattern(rows, cols, dense.shape), dense.reshape(-1))
     is_matrix = not isinstance(value, scipy.sparse.sparray)
     name = value.format if value.format in ("csr", "csc", "coo") else "csr"
     return ARRAYS[f"{name}_{'matrix' if is_matrix else 'array'}"](value)
 
 
 def to_scipy(value: Any) -> Any:
-    """Convert the arguments of a SciPy function: sparse arrays to SciPy's own, and tensors to arrays."""
-    if isinstance(value, SparseArray):
+    """Convert the arguments of a SciPy function: sparse arrays and operators to SciPy's own, and tensors to arrays."""
+    if hasattr(value, "to_scipy"):
         return value.to_scipy()
     return type(value)(map(to_scipy, value)) if type(value) in (list, tuple) else plain_values(value)
 

@@ -24,7 +24,10 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import from_new_array
 from ..wrap import named_in
 from .arrays import SparseArray, as_sparse, is_sparse, to_scipy
+from .construct import MADE as CONSTRUCTED
+from .exponential import expm_multiply
 from .namespace import namespace
+from .operators import LinearOperator, aslinearoperator, is_operator
 from .pattern import Pattern
 from .products import sampled
 
@@ -38,12 +41,15 @@ __all__ = public_names(scipy.sparse.linalg)
 MADE: Final[dict[str, Any]] = {}
 ITERATIVE: Final = ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr")
 ADJOINT_TOLERANCE: Final = 1e-10  # the tolerance of iterative solvers in the backward pass
-STEPS: Final = 3  # steps of Newton's method for an eigenpair; each makes derivatives exact to one more order
+STEPS: Final = 3  # steps of Newton's method from a solution; each makes derivatives exact to one more order
 LARGEST: Final = 1e10  # the estimated condition number above which a matrix counts as singular
 ACCEPTED: Final = 1e-8  # the maximum relative residual if a solver has not converged
 
 
 made: Final = named_in(MADE)
+made(expm_multiply)
+made(LinearOperator)
+made(aslinearoperator)
 
 
 # -- direct solvers ----------------------------------------------------------------------------------------------------
@@ -211,6 +217,48 @@ def factorized(A: Any) -> Callable[[Any], Any]:
     return solve
 
 
+@made
+def spsolve_triangular(
+    A: Any, b: Any, lower: bool = True, overwrite_A: bool = False, overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:  # fmt: skip
+    """Return the solution of a sparse triangular system; gradients flow to `b` and to the stored values of `A`.
+
+    Arguments:
+        A: a square sparse array with a lower or upper triangle only.
+        b: the right-hand side, of shape (n,) or (n, k).
+        lower: whether the matrix is lower triangular.
+        overwrite_A, overwrite_b: accepted for compatibility; nothing is overwritten.
+        unit_diagonal: whether to replace the diagonal by ones.
+    """
+    a, right = as_sparse(A), as_operand(b)
+    plain = scipy.sparse.linalg.spsolve_triangular(
+        a.tocsc().to_scipy(), np.array(plain_values(right)), lower=lower, unit_diagonal=unit_diagonal
+    )
+    if unit_diagonal:
+        a = a.tocsc()
+        a.setdiag(1.0)
+    found = splu(a, permc_spec="NATURAL").solve(right.astype(plain.dtype))
+    return found + (as_tensors(plain) - found.detach())
+
+
+@made
+def inv(A: Any) -> Any:
+    """Return the inverse of a sparse matrix as a sparse array; gradients flow to the stored values.
+
+    The inverse is stored at the positions that SciPy stores.
+    """
+    if not is_sparse(A):
+        raise TypeError("Input must be a sparse arrays")
+    a = as_sparse(A)
+    plain = scipy.sparse.linalg.inv(a.to_scipy())
+    if not scipy.sparse.issparse(plain):  # of a matrix with one element
+        return spsolve(a, np.ones(1))
+    stored = as_sparse(plain)
+    columns = spsolve(a, np.eye(a.shape[0], dtype=_inexact(a.dtype)))
+    return stored._of(stored.pattern, columns[stored.pattern.rows, stored.pattern.cols])
+
+
 # -- iterative solvers -------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +288,8 @@ class Iterative:
                 f"scipy.sparse.linalg.{self.method.__name__} has not converged (info {self.info}), so its result has "
                 "no derivative; allow more iterations, or use a preconditioner"
             )
-        matrix = _transposed(self.matrix, transposed, conjugated)
+        is_hermitian = self.method.__name__ in ("cg", "minres") and transposed == conjugated
+        matrix = self.matrix if is_hermitian else _transposed(self.matrix, transposed, conjugated)
         options = {key: value for key, value in self.options.items() if key not in ("x0", "callback", "callback_type")}
         for name in ("M", "M1", "M2"):
             if options.get(name) is not None:
@@ -256,14 +305,21 @@ class Iterative:
                 found.append(np.zeros_like(column))
                 continue
             x, info = self.method(matrix, column, **options)
-            # Some methods break down once the residual is zero.
-            if info and not np.linalg.norm(matrix @ x - column) <= ACCEPTED * np.linalg.norm(column):
+            # Some methods break down once the residual is zero, or for right-hand sides of rounding errors.
+            if info and not _solves(matrix, x, column):
+                restart = min(len(column), 100)
+                x, info = scipy.sparse.linalg.gmres(matrix, column, rtol=ADJOINT_TOLERANCE, restart=restart)
+            if info and not _solves(matrix, x, column):
                 raise DifferentiabilityError(
                     f"scipy.sparse.linalg.{self.method.__name__} has not converged for the gradient (info {info}); "
                     "allow more iterations, use a preconditioner, or a direct solver"
                 )
             found.append(x)
         return np.stack(found, -1).reshape(b.shape)
+
+
+def _solves(matrix: Any, x: Any, b: Any) -> bool:
+    return bool(np.linalg.norm(matrix @ x - b) <= ACCEPTED * np.linalg.norm(b))
 
 
 class _FirstSolve(Function):
@@ -314,9 +370,9 @@ def _iterative(name: str) -> Callable[..., Any]:
         options = {key: to_scipy(value) for key, value in options.items()}
         if x0 is not None:
             options["x0"] = plain_values(x0)
-        if isinstance(A, scipy.sparse.linalg.LinearOperator):
+        if is_operator(A):
             places = np.zeros(0, np.int64)
-            system: Any = A
+            system: Any = to_scipy(A)
             pattern, data = Pattern(places, places, A.shape), as_operand(np.zeros(0))
             right = as_operand(b)
             right = right if right.dtype.kind in "fc" else right.astype(float)
@@ -327,13 +383,22 @@ def _iterative(name: str) -> Callable[..., Any]:
             right = right[:, 0]
         iterations = Iterative(scipys, system, options)
         iterations.first(plain_values(right))
-        return _FirstSolve.apply(iterations, pattern, data, right), iterations.info
+        x = _FirstSolve.apply(iterations, pattern, data, right)
+        if isinstance(A, LinearOperator) and A.carries_history():
+            correction = Iterative(scipys, system, options)  # zero, with derivatives
+            correction.found, correction.info = np.zeros_like(iterations.found), iterations.info
+            start = moved = as_tensors(np.array(iterations.found))
+            for _ in range(STEPS):
+                moved = moved + _FirstSolve.apply(correction, pattern, data, right - A.matvec(moved))
+            x = moved + (start - moved.detach())
+        return x, iterations.info
 
     solver.__name__ = solver.__qualname__ = name
     solver.__doc__ = (
         f"`scipy.sparse.linalg.{name}`; gradients flow to `b` and to the stored values of `A`.\n\n"
-        "    The gradients are those of the exact solution, computed by the same method to a relative residual of\n"
-        f"    {ADJOINT_TOLERANCE}, and do not depend on a preconditioner. For a LinearOperator, they flow only to `b`."
+        "    The gradients are those of the exact solution, computed by the same method (or, if it breaks down, by\n"
+        f"    gmres) to a relative residual of {ADJOINT_TOLERANCE}, and do not depend on a preconditioner. For a\n"
+        "    LinearOperator, they flow to `b` and to the tensors that its functions capture."
     )
     return solver
 
@@ -380,18 +445,54 @@ def eigsh(
     if matrix.dtype.kind == "c" or options.get("mode", "normal") != "normal":
         raise lost("scipy.sparse.linalg.eigsh", "pass a real symmetric matrix, in mode='normal'")
     values, vectors = scipy.sparse.linalg.eigsh(to_scipy(A), *given, **options)
-    pairs = [_eigenpair(matrix, weight, *pair) for pair in zip(values, vectors.T)]
+    pairs = [_eigenpair("eigsh: the eigenvalue", matrix, weight, *pair) for pair in zip(values, vectors.T)]
     found = np.stack([value for _, value in pairs])
     return (found, np.stack([vector for vector, _ in pairs], -1)) if return_eigenvectors else found
 
 
+@made
+def svds(
+    A: Any, k: int = 6, ncv: Any = None, tol: Any = 0, which: str = "LM", v0: Any = None, maxiter: Any = None,
+    return_singular_vectors: Any = True, solver: str = "arpack", **options: Any,
+) -> Any:  # fmt: skip
+    """Return some singular values and vectors of a matrix, as `scipy.sparse.linalg.svds`.
+
+    Gradients flow to the elements of the matrix. The left and right vectors of a singular value are an eigenvector of
+    a symmetric matrix with `A` and its transpose off the diagonal; see `eigsh`.
+
+    Raises:
+        DifferentiabilityError: if a singular value is zero or not simple.
+    """
+    theirs = scipy.sparse.linalg.svds
+    given = (k, ncv, tol, which, plain_values(v0), maxiter)
+    plain = to_scipy(A)
+    matrix = _symmetric(A)
+    if matrix is None or not carries_history(matrix.data if isinstance(matrix, SparseArray) else matrix):
+        return as_tensors(theirs(plain, *given, return_singular_vectors, solver, **options))
+    if matrix.dtype.kind == "c":
+        raise lost("scipy.sparse.linalg.svds", "pass a real matrix")
+    left, values, right = theirs(plain, *given, True, solver, **options)
+    rows = matrix.shape[0]
+    both = CONSTRUCTED["block_array"]([[None, as_sparse(matrix)], [as_sparse(matrix).T, None]], format="csc")
+    vectors = np.concatenate([left.T, right], 1) * 0.5**0.5
+    pairs = [_eigenpair("svds: the singular value", both, None, *pair) for pair in zip(values, vectors)]
+    found = np.stack([value for _, value in pairs])
+    if not return_singular_vectors:
+        return found
+    sides = np.stack([vector for vector, _ in pairs]) * 2.0**0.5
+    wanted = return_singular_vectors
+    return None if wanted == "vh" else sides[:, :rows].T, found, None if wanted == "u" else sides[:, rows:]
+
+
 def _symmetric(matrix: Any) -> Any:
-    if matrix is None or isinstance(matrix, scipy.sparse.linalg.LinearOperator):
+    if matrix is None or is_operator(matrix):
+        if isinstance(matrix, LinearOperator) and matrix.carries_history():
+            raise lost("scipy.sparse.linalg", "pass a matrix instead of a LinearOperator")
         return None
     return as_sparse(matrix) if is_sparse(matrix) else as_operand(matrix)
 
 
-def _eigenpair(matrix: Any, weight: Any, value: Any, vector: Any) -> tuple[Any, Any]:
+def _eigenpair(name: str, matrix: Any, weight: Any, value: Any, vector: Any) -> tuple[Any, Any]:
     """Return an eigenvector and its eigenvalue with their histories, by steps of Newton's method."""
     size = len(vector)
     plain = scipy.sparse.csc_array(to_scipy(matrix))
@@ -407,7 +508,7 @@ def _eigenpair(matrix: Any, weight: Any, value: Any, vector: Any) -> tuple[Any, 
         is_simple = False
     if not is_simple:
         raise DifferentiabilityError(
-            f"scipy.sparse.linalg.eigsh: the eigenvalue {value:.6g} is not simple, so it and its eigenvector have no "
+            f"scipy.sparse.linalg.{name} {value:.6g} is not simple, so it and its vector have no "
             "derivative; use a function of the matrix instead, or pass detach() of it"
         )
     solve, found = SuperLU.from_scipy(lu).solve, as_tensors(start.copy())
@@ -453,8 +554,8 @@ def lsmr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
 def _with_solution(name: str, A: Any, b: Any, damp: float, args: Any, options: Any) -> tuple[Any, Any, Any]:
     """Return the results of one of SciPy's functions, and the solution and residual with their histories, if any."""
     found = getattr(scipy.sparse.linalg, name)(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
-    if isinstance(A, scipy.sparse.linalg.LinearOperator):
-        if carries_history(b):
+    if is_operator(A):
+        if carries_history(b) or (isinstance(A, LinearOperator) and A.carries_history()):
             raise lost(f"scipy.sparse.linalg.{name}", "pass a matrix instead of a LinearOperator")
         return found, None, None
     a, right = as_sparse(A), as_operand(b).reshape(-1)

@@ -14,6 +14,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history
 from ...tensor.trace_hooks import composed
 from .arrays import SparseArray, as_sparse, to_scipy
+from .operators import LinearOperator
 
 
 def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,6 +49,8 @@ def _adapted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _has_history(value: Any) -> bool:
     if isinstance(value, SparseArray):
         return carries_history(value.data)
+    if isinstance(value, LinearOperator):
+        return value.carries_history()
     if isinstance(value, (list, tuple)):
         return any(map(_has_history, value))
     return carries_history(value)
