@@ -12,6 +12,7 @@ from . import (
     designs,
     filtering,
     partial_fractions,
+    peaks,
     responses,
     spectra,
     splines,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 MADE: dict[str, Any] = {
     name: function
     for module in (
-        convolutions, designs, filtering, partial_fractions, responses, spectra, splines, systems, system_objects,
+        convolutions, designs, filtering, partial_fractions, peaks, responses, spectra, splines, systems,
+        system_objects,
     )
     for name, function in module.MADE.items()
 }

@@ -10,6 +10,7 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
+from .. import special
 from ..wrap import floating, maker, numbers
 from .systems import MADE as SYSTEMS
 from .systems import normalized
@@ -109,6 +110,82 @@ def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
     return normalized(moved(b), moved(a))
 
 
+# -- analog prototypes -------------------------------------------------------------------------------------------------
+
+
+def _ripple(value: Any, what: str, name: str) -> Any:
+    if value is None:
+        raise ValueError(f"{what} ({name}) must be provided to design this filter.")
+    if np.any(plain_values(value) < 0):
+        raise ValueError(f"{what} ({name}) must be positive")
+    return value
+
+
+def _excess(decibels: Any) -> Any:
+    """Return the power that corresponds to a ripple, minus one."""
+    return np.expm1(math.log(10) / 10.0 * decibels)
+
+
+@made
+def cheb1ap(N: int, rp: Any) -> Any:
+    """Return the zeros, poles and gain of an analog Chebyshev prototype with ripple in the passband."""
+    zeros, poles, _ = scipy.signal.cheb1ap(N, float(plain_values(rp)))
+    rp = floating(rp)
+    if not N:
+        return zeros, poles, 10.0 ** (-rp / 20.0)
+    excess = _excess(rp)
+    width = np.arcsinh(excess**-0.5) / N
+    angles = math.pi * np.arange(-N + 1, N, 2) / (2 * N)
+    found = -np.sinh(width) * np.cos(angles) - 1j * np.cosh(width) * np.sin(angles)
+    gain = _product(-found).real
+    return zeros, found, gain if N % 2 else gain / np.sqrt(1.0 + excess)
+
+
+@made
+def cheb2ap(N: int, rs: Any) -> Any:
+    """Return the zeros, poles and gain of an analog Chebyshev prototype with ripple in the stopband."""
+    zeros, poles, gain = scipy.signal.cheb2ap(N, float(plain_values(rs)))
+    if not N:
+        return zeros, poles, gain
+    width = np.arcsinh(_excess(floating(rs)) ** 0.5) / N
+    angles = math.pi * np.arange(-N + 1, N, 2) / (2 * N)
+    found = -1.0 / (np.sinh(width) * np.cos(angles) + 1j * np.cosh(width) * np.sin(angles))
+    return zeros, found, (_product(-found) / _product(-zeros)).real
+
+
+@made
+def ellipap(N: int, rp: Any, rs: Any) -> Any:
+    """Return the zeros, poles and gain of an analog elliptic prototype.
+
+    Source: S. J. Orfanidis, "Lecture Notes on Elliptic Filter Design" (2006).
+    """
+    zeros, poles, _ = scipy.signal.ellipap(N, float(plain_values(rp)), float(plain_values(rs)))
+    rp, rs = floating(rp), floating(rs)
+    if not N:
+        return zeros, poles, 10.0 ** (-rp / 20.0)
+    excess = _excess(rp)
+    if N == 1:
+        place = -(excess**-0.5)
+        return zeros, place.astype(complex).reshape(poles.shape), -place
+    ratio = excess / _excess(rs)
+    whole = special.ellipk(ratio)
+    # The parameter of the degree equation, from the nome.
+    nome = np.exp(-math.pi * special.ellipkm1(ratio) / (whole * N))
+    powers = np.arange(8)
+    m = 16.0 * nome * ((nome ** (powers * (powers + 1))).sum() / (1.0 + 2.0 * (nome ** ((powers + 1) ** 2)).sum())) ** 4
+    quarter = special.ellipk(m)
+    places = np.arange(1 - N % 2, N, 2)
+    s, c, d, _ = special.ellipj(places * quarter / N, m * np.ones(len(places)))
+    heights = 1.0 / (np.sqrt(m) * s[N % 2 :])  # the first element is 0 if N is odd
+    zeros = np.concatenate([1j * heights, -1j * heights])
+    shift = quarter * special.ellipkinc(np.arctan(excess**-0.5), 1.0 - ratio) / (N * whole)
+    sv, cv, dv, _ = special.ellipj(shift, 1.0 - m)
+    half = -(c * d * sv * cv + 1j * s * dv) / (1.0 - (d * sv) ** 2)
+    found = np.concatenate([half, half[N % 2 :].conj()])
+    gain = (_product(-found) / _product(-zeros)).real
+    return zeros, found, gain if N % 2 else gain / np.sqrt(1.0 + excess)
+
+
 # -- designs -----------------------------------------------------------------------------------------------------------
 
 
@@ -117,7 +194,7 @@ def iirfilter(
     N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False,
     ftype: str = "butter", output: str = "ba", fs: Any = None,
 ) -> Any:  # fmt: skip
-    """Design a filter of a given order; gradients flow to its frequencies."""
+    """Design a filter of a given order; gradients flow to its frequencies and ripples."""
     kind = {"band": "bandpass", "pass": "bandpass", "bp": "bandpass", "bands": "bandstop", "stop": "bandstop",
             "bs": "bandstop", "low": "lowpass", "l": "lowpass", "lp": "lowpass", "high": "highpass", "h": "highpass",
             "hp": "highpass"}.get(btype.lower(), btype.lower())  # fmt: skip
@@ -126,15 +203,20 @@ def iirfilter(
         raise ValueError(f"{output!r} is not a valid output form.")
     if kind in ("lowpass", "highpass") and frequencies.shape[0] != 1:
         raise ValueError("Must specify a single critical frequency Wn for lowpass or highpass filter")
-    prototypes = {
-        "butter": (scipy.signal.buttap, ()), "cheby1": (scipy.signal.cheb1ap, (rp,)),
-        "cheby2": (scipy.signal.cheb2ap, (rs,)), "ellip": (scipy.signal.ellipap, (rp, rs)),
-        "bessel": (scipy.signal.besselap, ()),
-    }  # fmt: skip
-    if ftype not in prototypes:
-        raise lost("scipy.signal.iirfilter", "for tensors with a history ftype must be one of " + ", ".join(prototypes))
-    prototype, ripples = prototypes[ftype]
-    zpk = prototype(N, *(float(plain_values(each)) for each in ripples))
+    ftype = ftype.lower()
+    if ftype.partition("_")[0] == "bessel":
+        zpk = scipy.signal.besselap(N, ftype.partition("_")[2] or "phase")
+    elif ftype in ("butter", "butterworth"):
+        zpk = scipy.signal.buttap(N)
+    elif ftype in ("cheby1", "chebyshev1", "chebyshevi"):
+        zpk = MADE["cheb1ap"](N, _ripple(rp, "Passband ripple", "rp"))
+    elif ftype in ("cheby2", "chebyshev2", "chebyshevii"):
+        zpk = MADE["cheb2ap"](N, _ripple(rs, "Stopband attenuation", "rs"))
+    elif ftype in ("ellip", "elliptic", "cauer"):
+        zpk = MADE["ellipap"](N, _ripple(rp, "Passband ripple", "rp"), _ripple(rs, "Stopband attenuation", "rs"))
+    else:
+        raise ValueError(f"'{ftype}' is not a valid basic IIR filter.")
+    zpk = zpk[0], np.atleast_1d(zpk[1]), zpk[2]
     warped = frequencies if analog else 4.0 * np.tan(math.pi * frequencies / 2.0)
     if kind in ("lowpass", "highpass"):
         zpk = MADE["lp2lp_zpk" if kind == "lowpass" else "lp2hp_zpk"](*zpk, wo=warped[0])
@@ -167,6 +249,22 @@ def cheby2(
 ) -> Any:
     """Design a Chebyshev filter with ripple in the stopband."""
     return MADE["iirfilter"](N, Wn, None, rs, btype, analog, "cheby2", output, fs)
+
+
+@made
+def ellip(
+    N: int, rp: Any, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
+) -> Any:
+    """Design an elliptic filter."""
+    return MADE["iirfilter"](N, Wn, rp, rs, btype, analog, "ellip", output, fs)
+
+
+@made
+def bessel(
+    N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", norm: str = "phase", fs: Any = None
+) -> Any:
+    """Design a Bessel filter."""
+    return MADE["iirfilter"](N, Wn, None, None, btype, analog, f"bessel_{norm}", output, fs)
 
 
 def _resonator(name: str, notch: bool) -> None:

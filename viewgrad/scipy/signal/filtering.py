@@ -11,7 +11,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import ndimage
-from ..wrap import floating, make_constant, maker, numbers, single_like
+from ..wrap import floating, maker, numbers, single_like
 from .convolutions import MADE as CONVOLUTIONS
 from .convolutions import sections_of
 
@@ -286,17 +286,6 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
         return y
     t = floating(t)
     return y, np.arange(int(num)) * (t[1] - t[0]) * count / float(num) + t[0]
-
-
-# -- peaks, which are integers -----------------------------------------------------------------------------------------
-
-
-make_constant(
-    scipy.signal,
-    ("find_peaks", "find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema", "peak_prominences", "peak_widths"),
-    MADE,
-    "its results are positions, which have no gradients.",
-)
 
 
 # -- waveforms ---------------------------------------------------------------------------------------------------------

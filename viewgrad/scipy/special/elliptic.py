@@ -98,7 +98,10 @@ def _beyond(m: Any) -> Any:
 @made
 def ellipkinc(phi: Any, m: Any) -> Any:
     """Return the incomplete elliptic integral of the first kind."""
-    phi, m = numbers(phi) * 1.0, numbers(m) * 1.0
+    return _incomplete_first(numbers(phi) * 1.0, numbers(m) * 1.0)
+
+
+def _incomplete_first(phi: Any, m: Any) -> Any:
     turns, sine, cosine, root = _reduced(phi, m)
     found = sine * _first(cosine, root, np.ones(())) + _beyond(m)
     return found + 2.0 * turns * scipy.special.ellipk(np.where(turns == 0, 0.0, m)) if turns.any() else found
@@ -121,7 +124,7 @@ def ellipj(u: Any, m: Any) -> Any:
     start = amplitude = as_tensors(np.asarray(scipy.special.ellipj(plain_values(u), plain_values(m))[3]))
     for _ in range(STEPS):
         slope = np.sqrt(1.0 - m * np.sin(amplitude) ** 2)
-        amplitude = amplitude - (MADE["ellipkinc"](amplitude, m) - u) * slope
+        amplitude = amplitude - (_incomplete_first(amplitude, m) - u) * slope
     amplitude = amplitude + plain_values(start) - plain_values(amplitude.detach())
     sine = np.sin(amplitude)
     return sine, np.cos(amplitude), np.sqrt(1.0 - m * sine * sine), amplitude
