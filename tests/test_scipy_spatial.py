@@ -5,10 +5,11 @@ import pytest
 
 scipy = pytest.importorskip("scipy")
 from scipy.spatial import transform as theirs  # noqa: E402
-from scipy_cases import call, check, named  # noqa: E402
+from scipy_cases import call, check, check_program, named  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
 from viewgrad.autograd import gradcheck  # noqa: E402
+from viewgrad.errors import DifferentiabilityError  # noqa: E402
 from viewgrad.scipy import spatial  # noqa: E402
 from viewgrad.scipy.spatial import transform  # noqa: E402
 
@@ -57,3 +58,47 @@ def test_limits_of_a_query_may_have_gradients():
     assert gradcheck(lambda points, places: nearest(spatial, points, places, leaves[2]), leaves[:2])
     near = spatial.KDTree(leaves[0]).query_ball_point(places, r=leaves[2])
     assert list(map(sorted, near)) == list(map(sorted, scipy.spatial.KDTree(points).query_ball_point(places, r=3.0)))
+
+
+FRAME = np.array([[1.0, 0.0, 0.1], [0.0, 1.0, 0.2], [0.3, 0.0, 1.0], [1.0, -1.0, 0.3]])
+SEEN = np.array([[0.2, 1.0, 0.0], [-1.0, 0.1, 0.3], [0.1, 0.3, 0.8], [1.2, 0.8, 0.1]])
+
+
+def of_alignment(found):
+    return (found[0].as_matrix() * np.arange(9.0).reshape(3, 3)).sum() + sum(
+        np.sum(part * np.arange(np.size(part)).reshape(np.shape(part))) + np.sum(part) for part in found[1:]
+    )
+
+
+def turned(vectors):
+    return theirs.Rotation.from_rotvec(vectors)
+
+
+ROTATIONS = {
+    "mean": lambda x: of_alignment([turned(SEEN[:3] * x).mean()]),
+    "mean with weights": lambda x: of_alignment([theirs.Rotation.from_euler("xyz", np.outer(x, x) * 0.1).mean(x)]),
+    "mean of one": lambda x: of_alignment([turned(x).mean()]),
+    "mean of equal ones": lambda x: of_alignment([turned(np.stack([x, x]) * 0.3).mean()]),
+    "align": lambda x: of_alignment(theirs.Rotation.align_vectors(FRAME * x, SEEN)),
+    "align with a sensitivity": lambda x: of_alignment(
+        theirs.Rotation.align_vectors(SEEN + x * 0.1, FRAME, np.append(x, 1.0), return_sensitivity=True)
+    ),
+    "align mirrored vectors": lambda x: of_alignment(theirs.Rotation.align_vectors(-SEEN * x, FRAME)),
+    "align exactly": lambda x: of_alignment(
+        theirs.Rotation.align_vectors(turned(x * 0.3).apply(FRAME), FRAME)[:1]
+    ),
+    "align with a fixed vector": lambda x: of_alignment(
+        theirs.Rotation.align_vectors(FRAME * x, SEEN, np.array([1.0, np.inf, 2.0, 1.5]))
+    ),
+    "align one vector": lambda x: of_alignment(theirs.Rotation.align_vectors(FRAME[0] * x, SEEN[2])),
+}
+
+
+@pytest.mark.parametrize("name", ROTATIONS)
+def test_means_and_alignments_of_rotations(name):
+    check_program(ROTATIONS[name], np.array([1.0, 2.0, 3.0]))
+
+
+def test_opposite_rotations_have_no_mean():
+    with pytest.raises(DifferentiabilityError, match="not isolated"):
+        vg.func.grad(lambda a: turned(np.array([[0, 0, 0.0], [0, 0, np.pi]]) * a).mean().magnitude())(1.0)

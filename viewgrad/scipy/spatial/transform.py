@@ -11,6 +11,7 @@ import scipy.spatial.transform  # type: ignore[import-untyped]
 from ...numpy.namespace import filled, public_names
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
+from ..implicit_diff import root_place
 from ..wrap import float_copy
 
 if TYPE_CHECKING:
@@ -203,6 +204,75 @@ class Rotation:
     def __mul__(self, other: Rotation) -> Rotation:
         return Rotation(self._matrix @ other._matrix)
 
+    def mean(self, weights: Any = None, axis: Any = None) -> Rotation:
+        """Return the rotation whose matrix is nearest to those of a stack, by least squares.
+
+        Arguments:
+            weights: the weight of each rotation; by default equal.
+            axis: the axis of the stack; None or 0.
+
+        Raises:
+            DifferentiabilityError: if the nearest rotation is not unique.
+        """
+        if axis not in (None, 0, -1, (0,), (-1,)):
+            raise ValueError(f"axis {axis} is out of bounds for rotation with shape {self._matrix.shape[:-2]}.")
+        matrices = self._matrix[None] if self.single else self._matrix
+        weights = np.ones(len(matrices)) if weights is None else float_copy(weights)
+        if np.any(plain_values(weights) < 0):
+            raise ValueError("`weights` must be non-negative.")
+        if weights.ndim > 1 or (weights.ndim and weights.shape not in ((1,), matrices.shape[:1])):
+            raise ValueError(f"Expected `weights` to be broadcastable to rotation shape, got shape {weights.shape}.")
+        return _nearest((np.broadcast_to(weights, matrices.shape[:1])[:, None, None] * matrices).mean(0))
+
+    @classmethod
+    def align_vectors(
+        cls, a: Any, b: Any, weights: Any = None, return_sensitivity: bool = False
+    ) -> tuple[Any, ...]:
+        """Return the rotation of vectors `b` that brings them nearest to vectors `a`, by weighted least squares.
+
+        Arguments:
+            a, b: vectors of shape (3,) or (n, 3).
+            weights: the weight of each pair; one may be infinite.
+            return_sensitivity: whether to return the covariance of the rotation for errors of unit size, too.
+
+        Returns:
+            The rotation, the root of the weighted sum of squared distances, and the sensitivity on request.
+
+        Raises:
+            DifferentiabilityError: if the rotation is not unique.
+
+        Source: W. Kabsch, "A solution for the best rotation to relate two sets of vectors" (1976); F. L. Markley,
+        "Attitude determination using vector observations and the singular value decomposition" (1988).
+        """
+        a, b = float_copy(a), float_copy(b)
+        weights = None if weights is None else float_copy(weights)
+        plain = scipy.spatial.transform.Rotation.align_vectors(*plain_values((a, b, weights)), return_sensitivity)
+        if not carries_history((a, b, weights)):
+            return cls(plain[0].as_matrix()), *as_tensors(plain[1:])
+        a, b = np.atleast_2d(a), np.atleast_2d(b)
+        weights = np.ones(len(a)) if weights is None else weights
+        fixed = np.flatnonzero(np.isinf(plain_values(weights))) if len(a) > 1 else np.zeros(1, int)
+        if fixed.size:
+            others = np.delete(np.arange(len(a)), fixed)
+            found = _about_fixed(a[fixed[0]], b[fixed[0]], a[others], b[others], weights[others])
+            counted = np.flatnonzero(np.isfinite(plain_values(weights)))
+            a, b, weights = a[counted], b[counted], weights[counted]
+        else:
+            found = _nearest((weights[:, None] * a).mT @ b)
+        distance: Any = as_tensors(np.float64(plain[1]))
+        if len(a):
+            computed: Any = np.linalg.norm((a - found.apply(b)) * np.sqrt(weights)[:, None])
+            distance = computed + (distance - computed.detach())
+        results = [found, distance]
+        if return_sensitivity:
+            moments = (weights[:, None] * a).mT @ b
+            # Symmetric functions of the singular values, with the sign of the determinant.
+            total = (found._matrix * moments).sum()
+            pairs = (total**2 - (moments**2).sum()) / 2.0
+            product = total * pairs - np.linalg.det(moments)
+            results.append(weights.mean() / product * (pairs * np.eye(3) + moments @ moments.mT))
+        return tuple(results)
+
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
         """Concatenate rotations."""
@@ -213,6 +283,41 @@ class Rotation:
     def random(cls, num: int | None = None, rng: Any = None, **options: Any) -> Rotation:
         """Draw random rotations."""
         return cls(scipy.spatial.transform.Rotation.random(num, rng, **options).as_matrix())
+
+
+def _nearest(matrix: Any) -> Rotation:
+    """Return the rotation nearest to a matrix, whose quaternion is an eigenvector.
+
+    Source: B. K. P. Horn, "Closed-form solution of absolute orientation using unit quaternions" (1987).
+    """
+    m, trace = matrix, matrix.trace()
+    side = np.stack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])[:, None]
+    upper = np.concatenate([m + m.mT - trace * np.eye(3), side], 1)
+    form: Any = np.concatenate([upper, np.concatenate([side.mT, trace.reshape(1, 1)], 1)])
+    values, vectors = np.linalg.eigh(plain_values(form.detach()))
+    if carries_history(form):
+        place = root_place(
+            lambda x: np.concatenate([form @ x[:4] - x[4] * x[:4], 0.5 * (1.0 - x[:4] @ x[:4]).reshape(1)]),
+            np.append(vectors[:, -1], values[-1]),
+        )[:4]
+    else:
+        place = as_tensors(vectors[:, -1].copy())
+    return Rotation.from_quat(place)
+
+
+def _about_fixed(a: Any, b: Any, others: Any, turned: Any, weights: Any) -> Rotation:
+    """Return the rotation that brings one vector exactly to another, and further vectors as near as possible."""
+    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    half = 1.0 + a @ b
+    if float(plain_values(half)) < 1e-12:
+        raise lost("Rotation.align_vectors", "the vectors are opposite, so that the rotation is not unique")
+    first = Rotation.from_quat(np.concatenate([np.cross(b, a), half.reshape(1)]))
+    if not len(others):
+        return first
+    moved = first.apply(turned)
+    sine = (weights * (np.cross(moved, others) @ a)).sum()
+    cosine = (weights * ((moved * others).sum(-1) - (moved @ a) * (others @ a))).sum()
+    return Rotation.from_rotvec(np.arctan2(sine, cosine) * a) * first
 
 
 class Slerp:
