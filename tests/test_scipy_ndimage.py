@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 scipy = pytest.importorskip("scipy")
-from scipy_cases import call, check, named  # noqa: E402
+from scipy_cases import call, check, check_program, named  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
 from viewgrad.scipy import ndimage  # noqa: E402
@@ -55,6 +55,35 @@ def test_filters_of_any_function():
         found.detach().numpy(), scipy.ndimage.generic_filter(IMAGE, lambda each: (each**2).sum(), 3)
     )
     assert vg.autograd.gradcheck(lambda x: ndimage.generic_filter(x, lambda each: (each**2).sum(), 3), x)
+
+
+def doubled(line, out, x):
+    out[...] = line[2:-1] * x[0] + line[3:] * x[1] ** 2
+
+
+def squared(line, out):
+    out[...] = line[1:-1] ** 2 + line[:-2] * line[2:]
+
+
+OF_FUNCTIONS = {
+    "captured": lambda x: scipy.ndimage.generic_filter(IMAGE, lambda each: (each * x[0]).sum() ** 2, 3).sum(),
+    "both": lambda x: scipy.ndimage.generic_filter(
+        np.outer(x, x), lambda each: (each * x[0]).sum() ** 2, 2, mode="constant", cval=0.3, origin=-1
+    ) @ x @ x,
+    "lines": lambda x: (
+        scipy.ndimage.generic_filter1d(np.outer(x, np.sin(x)), squared, 3, axis=0, mode="wrap", origin=-1) @ x @ x
+    ),
+    "captured by lines": lambda x: (
+        scipy.ndimage.generic_filter1d(IMAGE, doubled, 4, mode="constant", cval=2.0, extra_arguments=(x,)) ** 2
+    ).sum(),
+    "no history": lambda x: scipy.ndimage.generic_filter1d(IMAGE, squared, 3).sum() * x[0],
+    "sampling": lambda x: (scipy.ndimage.distance_transform_edt(LABELS, sampling=x[:2] ** 1.1) ** 3).sum(),
+}
+
+
+@pytest.mark.parametrize("name", OF_FUNCTIONS)
+def test_gradients_flow_to_what_the_functions_of_filters_capture(name):
+    check_program(OF_FUNCTIONS[name], np.array([1.0, 2.0, 3.0]))
 
 
 def test_labels_and_positions_have_no_gradient():

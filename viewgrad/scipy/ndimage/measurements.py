@@ -9,7 +9,7 @@ import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.conversion import plain_values
-from ..wrap import make_constant, numbers
+from ..wrap import make_constant, numbers, of_detached
 from .linear import MADE, made
 
 
@@ -93,11 +93,27 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     return found[0] if isinstance(found[0], list) else found
 
 
+@made
+def distance_transform_edt(
+    input: Any, sampling: Any = None, return_distances: bool = True, return_indices: bool = False
+) -> Any:
+    """Return the distance of each element to the nearest 0; gradients flow to the distances between elements."""
+    plain = of_detached(scipy.ndimage.distance_transform_edt, input, sampling, False, True)
+    nearest = np.asarray(plain_values(plain))
+    if not return_distances:
+        return plain
+    ndim = nearest.ndim - 1
+    steps = np.ones(ndim) if sampling is None else np.broadcast_to(numbers(sampling), (ndim,))
+    moves = (nearest - np.indices(nearest.shape[1:])) * steps.reshape((ndim,) + (1,) * ndim)
+    distances = np.linalg.norm(moves, axis=0)
+    return (distances, plain) if return_indices else distances
+
+
 make_constant(
     scipy.ndimage,
     (
-        "label", "find_objects", "minimum_position", "maximum_position", "histogram", "distance_transform_edt",
-        "distance_transform_cdt", "distance_transform_bf", "binary_erosion", "binary_dilation", "binary_opening",
+        "label", "find_objects", "minimum_position", "maximum_position", "histogram", "distance_transform_cdt",
+        "distance_transform_bf", "binary_erosion", "binary_dilation", "binary_opening",
         "binary_closing", "binary_fill_holes", "binary_propagation", "watershed_ift",
     ),
     MADE,

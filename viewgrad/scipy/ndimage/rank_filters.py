@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...operators.numpy_api.conversion import plain_values
+from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
+from ...tensor.tensor import Tensor
+from ...tensor.trace_hooks import composed
 from ..wrap import numbers
 from .linear import MADE, dimensions_of, each_of, made, windows_around
 
@@ -199,7 +201,41 @@ _composed("black_tophat", "Return the closing minus the image.", lambda x, erode
 # -- with user functions -----------------------------------------------------------------------------------------------
 
 
-@made
+def _made_with_captures(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a filter by a function whose gradients also flow to the tensors that the function captures."""
+    of_arguments = made(function)
+
+    def filtered(input: Any, applied: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        captures = False
+
+        def watched(elements: Any, *given: Any, **options: Any) -> Any:
+            nonlocal captures
+            if isinstance(elements, Tensor):
+                return applied(elements, *given, **options)
+            if captures:
+                return 0.0  # SciPy's loop does not end at an exception
+            if not given or not isinstance(given[0], np.ndarray):
+                found = applied(elements, *given, **options)
+                captures = carries_history(found)
+                return 0.0 if captures else found
+            written = as_tensors(given[0].copy())
+            applied(elements, written, *given[1:], **options)
+            captures = carries_history(written)
+            given[0][...] = plain_values(written.detach())
+            return None
+
+        found = of_arguments(input, watched, *args, **kwargs)
+        if captures:
+            found = composed(f"scipy.ndimage.{function.__name__}", function, (input, applied, *args), kwargs)
+        return found
+
+    filtered.__name__ = filtered.__qualname__ = function.__name__
+    filtered.__doc__ = function.__doc__
+    MADE[function.__name__] = filtered
+    return filtered
+
+
+@_made_with_captures
 def generic_filter(
     input: Any, function: Callable[..., Any], size: Any = None, footprint: Any = None, mode: Any = "reflect",
     cval: float = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None, *, axes: Any = None,
@@ -209,6 +245,27 @@ def generic_filter(
     flat = elements.reshape(-1, elements.shape[-1])
     found = [numbers(function(each, *extra_arguments, **(extra_keywords or {}))) for each in flat]
     return np.stack(found).reshape(elements.shape[:-1])
+
+
+@_made_with_captures
+def generic_filter1d(
+    input: Any, function: Callable[..., Any], filter_size: int, axis: int = -1, mode: str = "reflect",
+    cval: float = 0.0, origin: int = 0, extra_arguments: Any = (), extra_keywords: Any = None,
+) -> Any:  # fmt: skip
+    """Apply a function to each line along an axis, which it receives with the elements beyond the ends.
+
+    The function writes to its second argument.
+    """
+    image = np.moveaxis(numbers(input), axis, -1)
+    before = filter_size // 2 + origin
+    if filter_size < 1 or not 0 <= before < filter_size:
+        raise RuntimeError("invalid filter size" if filter_size < 1 else "invalid origin")
+    lines = image.reshape(-1, image.shape[-1]).astype(float)
+    windows = windows_around(lines, (1, filter_size), ["nearest", mode], cval, [0, origin])[:, :, 0]
+    found: Any = as_tensors(np.zeros(lines.shape))
+    for line, written in zip(np.concatenate([windows[:, 0], windows[:, 1:, -1]], 1), found):
+        function(line, written, *extra_arguments, **(extra_keywords or {}))
+    return np.moveaxis(found.reshape(image.shape), -1, axis).astype(image.dtype)
 
 
 @made
