@@ -12,6 +12,9 @@ import viewgrad as vg  # noqa: E402
 from viewgrad.errors import InteropError  # noqa: E402
 from viewgrad.interop import pytensor_op  # noqa: E402
 
+# PyTensor 3 compiles with Numba by default, and reports that operations run in Python.
+pytestmark = pytest.mark.filterwarnings("ignore:Numba will use object mode:UserWarning")
+
 
 def recurrence(x, a):
     out = vg.ones(len(x) + 1)

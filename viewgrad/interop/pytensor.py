@@ -105,7 +105,7 @@ class ViewgradOp(Op):  # type: ignore[misc]
             [_is_inexact(x.type.dtype) and _is_inexact(out.type.dtype) for out in node.outputs] for x in node.inputs
         ]
 
-    def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
+    def pullback(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
         """Return the gradients of the inputs as results of another operation."""
         cotangents = [
             pt.zeros_like(out) if isinstance(g.type, DisconnectedType) else g
@@ -119,6 +119,8 @@ class ViewgradOp(Op):  # type: ignore[misc]
         pullback = ViewgradOp(self.operation.pullback(wanted), [inputs[n].type for n in places], places)
         found = iter(pullback.make_node(*inputs, *cotangents).outputs)
         return [next(found) if _is_inexact(x.type.dtype) else DisconnectedType()() for x in inputs]
+
+    L_op = pullback  # its name before PyTensor 3
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         """Return the shapes of the results: those of scalars, or of the inputs that they are gradients of."""
