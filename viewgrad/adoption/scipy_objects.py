@@ -83,6 +83,18 @@ def _scattered(value: Any, interpolate: Any) -> Any:
     return interpolate.LinearNDInterpolator(points, values, fill, is_scaled)
 
 
+def _cubic(value: Any, interpolate: Any) -> Any:
+    return interpolate.CloughTocher2DInterpolator.from_scipy(value)
+
+
+def _ode_solution(value: Any, integrate: Any) -> Any:
+    return integrate.OdeSolution(value.ts, value.interpolants, value.side == ("right" if value.ascending else "left"))
+
+
+def _orthogonal(value: Any, special: Any) -> Any:
+    return special.polynomials.orthopoly1d.from_scipy(value)
+
+
 def _radial(value: Any, interpolate: Any) -> Any:
     if value.d_dtype is complex:
         return MISSING
@@ -107,8 +119,14 @@ def _radial_of_coordinates(value: Any, interpolate: Any) -> Any:
 
 
 def _frozen(value: Any, stats: Any) -> Any:
+    if type(value.dist).__name__ == "rv_histogram":
+        return _histogram(value.dist, stats)(*value.args, **value.kwds)
     family = getattr(stats, value.dist.name, None)
     return MISSING if family is None else family(*value.args, **value.kwds)
+
+
+def _histogram(value: Any, stats: Any) -> Any:
+    return stats.rv_histogram(value._histogram, density=value._density)
 
 
 def _multivariate(name: str, attributes: str) -> Builder:
@@ -144,6 +162,10 @@ def _factored(value: Any, sparse: Any) -> Any:
     return sparse.linalg.SuperLU.from_scipy(value)
 
 
+def _operator(value: Any, sparse: Any) -> Any:
+    return sparse.linalg.LinearOperator.from_scipy(value)
+
+
 def _rotation(value: Any, spatial: Any) -> Any:
     return spatial.transform.Rotation.from_quat(value.as_quat())
 
@@ -164,6 +186,10 @@ _BUILDERS: Final[dict[str, tuple[str, Builder]]] = {
     "LinearNDInterpolator": ("interpolate", _scattered),
     "RBFInterpolator": ("interpolate", _radial),
     "Rbf": ("interpolate", _radial_of_coordinates),
+    "CloughTocher2DInterpolator": ("interpolate", _cubic),
+    "OdeSolution": ("integrate", _ode_solution),
+    "orthopoly1d": ("special", _orthogonal),
+    "rv_histogram": ("stats", _histogram),
     "rv_frozen": ("stats", _frozen),
     "gaussian_kde": ("stats", _kernel_density),
     "multivariate_normal_frozen": ("stats", _multivariate_normal),
@@ -172,5 +198,6 @@ _BUILDERS: Final[dict[str, tuple[str, Builder]]] = {
     "wishart_frozen": ("stats", _multivariate("wishart", "df scale")),
     "_spbase": ("sparse", _sparse),
     "SuperLU": ("sparse", _factored),
+    "LinearOperator": ("sparse", _operator),
     "Rotation": ("spatial", _rotation),
 }

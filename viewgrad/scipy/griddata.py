@@ -29,12 +29,13 @@ def plain_places(points: Any, name: str) -> Any:
     return places.reshape(-1, 1) if places.ndim == 1 else places
 
 
-def _asked_places(args: tuple[Any, ...]) -> Any:
-    """Return the evaluation points, given as rows of an array or as an array for each coordinate."""
+def _asked_places(args: tuple[Any, ...], count: int) -> Any:
+    """Return the evaluation points, given as rows of an array or as an array for each of `count` coordinates."""
     given = args[0] if len(args) == 1 else args
     if isinstance(given, tuple):
         return np.stack(np.broadcast_arrays(*map(floating, given)), -1)
-    return floating(given)
+    places = floating(given)
+    return places.reshape(-1, count) if places.ndim == 1 else places
 
 
 class LinearNDInterpolator:
@@ -61,8 +62,8 @@ class LinearNDInterpolator:
         self.tri = scipy.spatial.Delaunay((self.points - self.shift) / self.scale)
 
     def __call__(self, *args: Any) -> Any:
-        places = (_asked_places(args) - self.shift) / self.scale
         count = self.points.shape[1]
+        places = (_asked_places(args, count) - self.shift) / self.scale
         flat = places.reshape(-1, count)
         found = self.tri.find_simplex(np.asarray(plain_values(flat.detach())))
         frames = self.tri.transform[found]
@@ -72,6 +73,75 @@ class LinearNDInterpolator:
         result = (shares.reshape(shares.shape + (1,) * (corners.ndim - 2)) * corners).sum(1)
         outside = along_first(found < 0, result.ndim)
         return np.where(outside, self.fill_value, result).reshape(places.shape[:-1] + self.values.shape[1:])
+
+
+class CloughTocher2DInterpolator:
+    """Piecewise cubic interpolation of scattered points in the plane; gradients flow to the evaluation points.
+
+    Within a third of a triangle the interpolant is a cubic polynomial, which is found from ten of SciPy's values.
+
+    Arguments:
+        points, values, fill_value, tol, maxiter, rescale: as for `scipy.interpolate.CloughTocher2DInterpolator`.
+
+    Source: P. Alfeld, "A trivariate Clough-Tocher scheme for tetrahedral data" (1984), in two dimensions.
+    """
+
+    def __init__(
+        self, points: Any, values: Any, fill_value: Any = np.nan, tol: float = 1e-6, maxiter: int = 400,
+        rescale: bool = False,
+    ) -> None:  # fmt: skip
+        if carries_history(values):
+            why = "gradients flow to the evaluation points only; use LinearNDInterpolator or RBFInterpolator"
+            raise lost("scipy.interpolate.CloughTocher2DInterpolator", why)
+        is_triangulation = isinstance(points, scipy.spatial.Delaunay)
+        places = points if is_triangulation else plain_places(points, "CloughTocher2DInterpolator")
+        plain = (_values(values), fill_value, tol, maxiter, rescale)
+        self._take(theirs.CloughTocher2DInterpolator(places, *plain))
+
+    @classmethod
+    def from_scipy(cls, plain: Any) -> CloughTocher2DInterpolator:
+        """Return the interpolator that computes the values of SciPy's."""
+        made = cls.__new__(cls)
+        made._take(plain)
+        return made
+
+    def _take(self, plain: Any) -> None:
+        self._plain, self.tri, self.values = plain, plain.tri, numbers(plain.values)
+        self._shift: Any = 0.0 if plain.scale is None else plain.offset
+        self._scale: Any = 1.0 if plain.scale is None else plain.scale
+        exponents = [(i, j, 3 - i - j) for i in range(4) for j in range(4 - i)]
+        self._exponents = np.array(exponents)
+        self._nodes = 0.9 * self._exponents / 3.0 + 0.1 / 3.0  # inside the third of the triangle
+        self._inverse = np.linalg.inv(np.prod(self._nodes[:, None] ** self._exponents, -1))
+
+    def __call__(self, *args: Any) -> Any:
+        places = _asked_places(args, 2)
+        flat = places.reshape(-1, 2)
+        plain = np.asarray(plain_values(flat.detach()))
+        found = self._plain(plain)
+        shape = places.shape[:-1] + found.shape[1:]
+        if not carries_history(flat):
+            return numbers(found).reshape(shape)
+        points = (plain - self._shift) / self._scale
+        simplices = self.tri.find_simplex(points)
+        frames = self.tri.transform[simplices]
+        shares = np.einsum("kij,kj->ki", frames[:, :2], points - frames[:, 2])
+        shares = np.concatenate([shares, 1.0 - shares.sum(-1, keepdims=True)], -1)
+        corners = self.tri.points[self.tri.simplices[simplices]] * self._scale + self._shift
+        # The third is bounded by the two nearer corners and the middle of the triangle.
+        rows, smallest = np.arange(len(plain)), shares.argmin(-1)
+        corners[rows, smallest] = corners.mean(1)
+        nodes = self._nodes @ corners
+        values = self._plain(nodes.reshape(-1, 2)).reshape((len(plain), len(self._nodes), *found.shape[1:]))
+        coefficients = np.moveaxis(np.tensordot(self._inverse, values, ((1,), (1,))), 0, 1)
+        edges = np.linalg.inv(np.concatenate([corners.mT, np.ones((len(plain), 1, 3))], 1))
+        inner = (edges[:, :, :2] * flat[:, None]).sum(-1) + edges[:, :, 2]
+        powers = np.prod(inner[:, None] ** self._exponents, -1)
+        result = (powers.reshape(powers.shape + (1,) * (found.ndim - 1)) * coefficients).sum(1)
+        # SciPy's values, with the history.
+        moved = result + (found - plain_values(result.detach()))
+        outside = along_first(simplices < 0, found.ndim)
+        return np.where(outside, found, moved).reshape(shape)
 
 
 class NearestNDInterpolator:
@@ -88,7 +158,7 @@ class NearestNDInterpolator:
         self._nearest = theirs.NearestNDInterpolator(self.points, order, rescale, tree_options)
 
     def __call__(self, *args: Any, **query_options: Any) -> Any:
-        places = np.asarray(plain_values(_asked_places(args).detach()))
+        places = np.asarray(plain_values(_asked_places(args, self.points.shape[1]).detach()))
         found = self._nearest(places, **query_options)
         if found.dtype.kind == "f" and np.any(np.isnan(found)):
             raise lost("scipy.interpolate.NearestNDInterpolator", "omit distance_upper_bound")
@@ -239,6 +309,7 @@ def _values(value: Any) -> Any:
 
 
 SCATTERED: Final[dict[str, Any]] = {
+    "CloughTocher2DInterpolator": CloughTocher2DInterpolator,
     "LinearNDInterpolator": LinearNDInterpolator,
     "NearestNDInterpolator": NearestNDInterpolator,
     "Rbf": Rbf,

@@ -22,7 +22,7 @@ from ..tensor.modes import no_grad
 from ..tensor.shapes import with_ndim
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
-from .ode_steps import pinned, plain_number
+from .ode_steps import OdeSolution, pinned, plain_number
 from .wrap import args_tuple, copied, maker, numbers, registrar
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
     return half * (as_operand(weights) * func(half * as_operand(nodes) + middle, *args)).sum(-1), None
 
 
-for _function in (solve_ivp, solve_bvp, odeint, ode):
+for _function in (solve_ivp, solve_bvp, odeint, ode, OdeSolution):
     registered(_function)
 globals().update(filled(scipy.integrate, MADE, frozenset(), {}))
 __all__ = public_names(scipy.integrate)

@@ -30,6 +30,7 @@ CORRECTIONS: Final = 3
 # corrections are then repeated until the error of derivatives is as small as CONVERGED.
 SLOWEST: Final = 1e-3
 CONVERGED: Final = 1e-11
+DEGREE: Final = 14  # at least the degree of SciPy's interpolating polynomials
 FEW: Final = 5  # in smaller systems, a new Jacobian costs less than testing an older one
 
 
@@ -253,3 +254,56 @@ def plain_slope(fun: Slope) -> Callable[..., Any]:
             return np.array(plain_values(fun(t, as_tensors(np.array(y)), *args).detach()))
 
     return slope
+
+
+class OdeSolution:
+    """The solution of an initial value problem between its steps, as `scipy.integrate.OdeSolution`.
+
+    Gradients flow to the evaluation times. SciPy's interpolants are polynomials, which are evaluated by their Chebyshev
+    coefficients.
+
+    Arguments:
+        ts, interpolants, alt_segment: as for `scipy.integrate.OdeSolution`.
+    """
+
+    def __init__(self, ts: Any, interpolants: Any, alt_segment: bool = False) -> None:
+        self._plain = scipy.integrate.OdeSolution(plain_values(ts), interpolants, alt_segment)
+        self.interpolants = list(interpolants)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._plain, name)
+
+    def __call__(self, t: Any) -> Any:
+        times = np.asarray(plain_values(t.detach() if isinstance(t, Tensor) else t))
+        found = self._plain(times)
+        if not carries_history(t):
+            return as_tensors(found)
+        # The segments are those that SciPy's solution chooses.
+        numbered = [lambda t, n=n: np.full((1, *np.shape(t)), n) for n in range(len(self.interpolants))]
+        chosen = scipy.integrate.OdeSolution(self._plain.ts, numbered)
+        chosen.side = self._plain.side
+        segments = chosen(times)[0]
+        if not times.ndim:
+            return pinned(_within(self.interpolants[int(segments)], t), found)
+        columns = [_within(self.interpolants[int(n)], each) for n, each in zip(segments, t)]
+        return pinned(np.stack(columns, -1), found)
+
+
+def _within(interpolant: Any, t: Any) -> Any:
+    """Return the value of an interpolant of SciPy at a time with a history."""
+    half, middle = (interpolant.t - interpolant.t_old) / 2.0, (interpolant.t + interpolant.t_old) / 2.0
+    places = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    values = interpolant(middle + half * places)
+    weights = np.polynomial.chebyshev.chebvander(places, DEGREE).T * (2.0 / (DEGREE + 1))
+    coefficients = weights @ values.T
+    coefficients[0] /= 2.0
+    # Higher coefficients are rounding errors, which would grow outside the step.
+    coefficients[np.abs(coefficients) < 1e-13 * np.abs(coefficients).max(0)] = 0.0
+    share = (t - middle) / half
+    last: Any = share * np.zeros(values.shape[0])
+    before = last
+    for row in coefficients[:0:-1]:
+        last, before = row + 2.0 * share * last - before, last
+    return coefficients[0] + share * last - before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -249,3 +250,25 @@ def _as_object(name: str) -> None:
 
 for _name in (*FAMILIES, *MOVED):
     _as_object(_name)
+
+
+class orthopoly1d(scipy.special._orthogonal.orthopoly1d):  # type: ignore[misc]
+    """An orthogonal polynomial as an object, which SciPy's functions return."""
+
+    @classmethod
+    def from_scipy(cls, plain: Any) -> Any:
+        """Return a polynomial of SciPy that is evaluated by the functions of this module."""
+        made = cls.__new__(cls)
+        made.__dict__.update(vars(plain))
+        made.__dict__["_eval_func"] = _rebound(plain._eval_func)
+        return made
+
+
+def _rebound(function: Any) -> Any:
+    """Return a function of SciPy that evaluates a polynomial, with the counterparts of the functions that it calls."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    names = {"_ufuncs": types.SimpleNamespace(**MADE), **MADE}
+    cells = tuple([types.CellType(_rebound(cell.cell_contents)) for cell in function.__closure__ or ()])
+    scope = {**function.__globals__, **names}
+    return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)

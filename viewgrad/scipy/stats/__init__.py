@@ -14,6 +14,7 @@ from . import fitting, mstats, order_statistics, samples, two_sample
 from .axis_policy import MADE as STATISTICS
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
+from .histogram import rv_histogram
 from .intervals import INTERVALS
 from .lifetimes import BIRTHS, EXTREMES, LIFETIMES, SYMMETRIC
 from .multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
@@ -36,6 +37,7 @@ MADE: dict[str, Any] = {
     "multinomial": Multinomial(),
     "multivariate_t": MultivariateT(),
     "wishart": Wishart(),
+    "rv_histogram": rv_histogram,
     "mstats": mstats,
 }
 MADE |= {name: each for name, each in unsupported().items() if name not in MADE}

@@ -9,7 +9,6 @@ DenseOutput: Any
 IntegrationWarning: Any
 LSODA: Any
 ODEintWarning: Any
-OdeSolution: Any
 OdeSolver: Any
 RK23: Any
 RK45: Any

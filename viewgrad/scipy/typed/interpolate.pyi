@@ -9,6 +9,7 @@ from viewgrad.scipy.fitpack import LSQUnivariateSpline as LSQUnivariateSpline
 from viewgrad.scipy.fitpack import UnivariateSpline as UnivariateSpline
 from viewgrad.scipy.grid_interpolation import RectBivariateSpline as RectBivariateSpline
 from viewgrad.scipy.grid_interpolation import RegularGridInterpolator as RegularGridInterpolator
+from viewgrad.scipy.griddata import CloughTocher2DInterpolator as CloughTocher2DInterpolator
 from viewgrad.scipy.griddata import RBFInterpolator as RBFInterpolator
 from viewgrad.scipy.griddata import Rbf as Rbf
 from viewgrad.scipy.piecewise import Akima1DInterpolator as Akima1DInterpolator
@@ -19,7 +20,6 @@ from viewgrad.scipy.tensor_products import NdPPoly as NdPPoly
 
 AAA: Any
 BivariateSpline: Any
-CloughTocher2DInterpolator: Any
 FloaterHormannInterpolator: Any
 LSQBivariateSpline: Any
 LSQSphereBivariateSpline: Any

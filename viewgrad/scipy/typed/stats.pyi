@@ -245,7 +245,6 @@ def relfreq(a: Any, numbins: Any = ..., defaultreallimits: Any = ..., weights: A
 rice: Distribution
 rv_continuous: Any
 rv_discrete: Any
-rv_histogram: Any
 def scoreatpercentile(a: Any, per: Any, limit: Any = ..., interpolation_method: Any = ..., axis: Any = ...) -> Any: ...
 def sem(a: Any, axis: Any = ..., ddof: Any = ..., nan_policy: Any = ..., *, keepdims: Any = ...) -> Any: ...
 semicircular: Distribution
