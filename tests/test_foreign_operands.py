@@ -109,8 +109,20 @@ def test_memmap_subclasses_are_accepted(tmp_path):
     x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     (x * mapped).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
-    with pytest.raises(TypeError, match="would lose what that adds"):
+    with pytest.raises(TypeError, match="would lose the rules of that class"):
         vg.Tensor(np.ones(2).view(Weighted))  # defines another product
+
+
+def test_subclasses_with_rules_of_their_own_compute_with_values_only():
+    class Lengths(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            return getattr(ufunc, method)(*map(np.asarray, inputs), **options).view(Lengths)
+
+    lengths = np.array([1.0, 2.0]).view(Lengths)
+    product = vg.Tensor([3.0, 4.0]) * lengths
+    assert type(product) is Lengths and product.tolist() == [3.0, 8.0]
+    with pytest.raises(TypeError, match="would lose the rules of that class"):
+        leaf_of([3.0, 4.0]) * lengths
 
 
 def test_a_tensor_made_of_a_tensor_never_loses_its_history():

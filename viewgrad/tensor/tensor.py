@@ -264,7 +264,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 )
             if self._storage is not None and self._storage.inference and not current_mode() & INFERENCE:
                 raise DifferentiabilityError(
-                    "a tensor made in inference mode cannot require gradients; clone() it outside inference mode first"
+                    "a tensor created in inference mode cannot require gradients; clone() it outside of it first"
                 )
             if is_scalar(self):
                 number = self._array
@@ -468,7 +468,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 raise UnsupportedFunctionError(_unknown(name, ufunc))
             return handler(*inputs, **kwargs)
         except (UnsupportedTypeError, UnsupportedFunctionError):
-            if any(_has_own_rules(type(each), "__array_ufunc__") for each in inputs):
+            if any(has_own_rules(type(each), "__array_ufunc__") for each in inputs):
                 return NotImplemented
             return ON_UNSUPPORTED[0](getattr(ufunc, kind), inputs, kwargs)
 
@@ -479,7 +479,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 raise UnsupportedFunctionError(_unknown(function.__name__))
             return handler(*args, **kwargs)
         except (UnsupportedTypeError, UnsupportedFunctionError):
-            if any(_has_own_rules(kind, "__array_function__") for kind in types):
+            if any(map(has_own_rules, types)):
                 return NotImplemented
             return ON_UNSUPPORTED[0](function, args, kwargs)
 
@@ -623,7 +623,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def _refuse_non_leaf(self, what: str) -> None:
         if not self.is_leaf:
             raise AutogradError(
-                f"only leaf tensors can be {what}, and this one was made by {self.grad_fn!r}: use detach() first"
+                f"only leaf tensors can be {what}, and this one was created by {self.grad_fn!r}: use detach() first"
             )
         if current_mode() & FORWARD and has_tangent(self):
             raise AutogradError(
@@ -780,18 +780,40 @@ def edge_to(node: Node, input_nr: int) -> Node | Edge:
     return node if node.outputs == 1 else Edge(node, input_nr)
 
 
+# -- other classes of arrays -------------------------------------------------------------------------------------------
+
+
+def has_own_rules(kind: type, protocol: str = "__array_function__") -> bool:
+    """Return whether a class, such as masked tensors, labelled arrays or quantities, overrides a NumPy protocol.
+
+    Tensors return NotImplemented for operands of such a class, so its own method computes the result. Subclasses of
+    ndarray are operands like arrays, except those that `adds_meaning` describes.
+    """
+    return hasattr(kind, protocol) and not issubclass(kind, (Tensor, ndarray, np.generic))
+
+
+def adds_meaning(array: Array) -> bool:
+    """Return whether an array is of a subclass that changes the meaning of the elements: a mask, a unit, a product.
+
+    A tensor of its elements would compute something else. Subclasses such as `numpy.memmap` only store them elsewhere.
+    """
+    kind = type(array)
+    return kind is not ndarray and (
+        kind.__array_ufunc__ is not ndarray.__array_ufunc__ or getattr(array, "__array_priority__", 0.0) > 0
+    )
+
+
 def plain_array(array: Array) -> Array:
     """Return an array as a plain ndarray.
 
     Raises:
-        UnsupportedTypeError: for an array of a class that changes the meaning of its elements: a mask, a unit, another
-            product.
+        UnsupportedTypeError: for an array of a class that adds meaning to its elements.
     """
     kind = type(array)
     if kind is ndarray:
         return array
-    if kind.__array_ufunc__ is not ndarray.__array_ufunc__ or getattr(array, "__array_priority__", 0.0) > 0:
-        lost = "its mask" if isinstance(array, np.ma.MaskedArray) else "what that adds to an array"
+    if adds_meaning(array):
+        lost = "its mask" if isinstance(array, np.ma.MaskedArray) else "the rules of that class"
         raise UnsupportedTypeError(
             f"a tensor of a {kind.__module__}.{kind.__qualname__} would lose {lost}; pass np.asarray() of it"
             + (", or of its filled()" if isinstance(array, np.ma.MaskedArray) else "")
@@ -814,11 +836,6 @@ def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
     if grad is not None:
         out._grad = grad
     return out
-
-
-def _has_own_rules(kind: type, protocol: str) -> bool:
-    """Return whether objects of a class, such as masked tensors, override a NumPy protocol."""
-    return hasattr(kind, protocol) and not issubclass(kind, Tensor | np.ndarray | np.generic)
 
 
 def _unknown(name: str, ufunc: Any = None) -> str:

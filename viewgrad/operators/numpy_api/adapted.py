@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import UnsupportedFunctionError, UnsupportedTypeError
 from ...tensor.creation import COMMON, as_operand, holds_tensor, with_arrays
-from ...tensor.tensor import FUNCTIONS, Tensor
+from ...tensor.tensor import FUNCTIONS, Tensor, has_own_rules
 from ...tensor.trace_hooks import composed
 from .conversion import NESTED, as_argument, as_tensors, carries_history, on_values
 
@@ -62,7 +62,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if has_own_rules(args):
+        if _have_own_rules(args):
             return function(*args, **kwargs)
         args = with_arrays(args)
         if not any(map(holds_tensor, args)) and not (kwargs and any(map(holds_tensor, kwargs.values()))):
@@ -95,13 +95,11 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
     return call
 
 
-def has_own_rules(args: Any) -> bool:
-    """Return whether one of the arguments, such as a matrix, overrides NumPy's functions."""
+def _have_own_rules(args: Any) -> bool:
+    """Return whether one of the arguments, or of the items of lists, is of a class that overrides NumPy's functions."""
     return not COMMON.issuperset(map(type, args)) and any(
-        has_own_rules(each) if type(each) in NESTED
-        else hasattr(type(each), "__array_function__") and not isinstance(each, Tensor | np.ndarray)
-        for each in args
-    )  # fmt: skip
+        _have_own_rules(each) if type(each) in NESTED else has_own_rules(type(each)) for each in args
+    )
 
 
 def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:

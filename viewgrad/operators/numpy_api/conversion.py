@@ -12,6 +12,7 @@ from ...tensor.escapes import has_tangent
 from ...tensor.tensor import (
     ON_UNSUPPORTED,
     Tensor,
+    adds_meaning,
     current_edge,
     from_array,
     from_new_array,
@@ -96,7 +97,7 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
 
     It is called while the error about them is handled, which it raises again if a history or a mask would be lost.
     """
-    if carries_history((*args, kwargs)) or _adds_meaning((*args, *kwargs.values())):
+    if carries_history((*args, kwargs)) or _would_lose_meaning((*args, *kwargs.values())):
         raise
     out = kwargs.get("out")
     if not isinstance(out, np.ndarray):
@@ -105,11 +106,14 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     return out
 
 
-def _adds_meaning(value: Any) -> bool:
-    """Return whether the arguments include an array of a class with additional state, such as a mask."""
+def _would_lose_meaning(value: Any) -> bool:
+    """Return whether an argument contains an array whose class adds meaning that NumPy's function would ignore.
+
+    A class with an `__array_ufunc__` of its own, such as a quantity, computes the result itself.
+    """
     if isinstance(value, np.ndarray):
-        return type(value) is not np.ndarray and getattr(value, "__array_priority__", 0.0) > 0
-    return isinstance(value, NESTED) and any(map(_adds_meaning, value))
+        return adds_meaning(value) and type(value).__array_ufunc__ is np.ndarray.__array_ufunc__
+    return isinstance(value, NESTED) and any(map(_would_lose_meaning, value))
 
 
 ON_UNSUPPORTED.append(on_unsupported)

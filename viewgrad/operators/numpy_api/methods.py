@@ -19,7 +19,7 @@ from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
 from ...tensor.storage import scalar_write, storage_of
 from ...tensor.tangents import take_tangents
-from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar
+from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_own_rules, is_scalar
 from ...tensor.trace_hooks import OBSERVER, array_of, observed
 from ...views import view_ops as views
 from .. import OPERATORS
@@ -186,7 +186,7 @@ def _partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None, order: 
 def _fill(self: Tensor, value: Any) -> None:
     """Write `value` to every element, in place."""
     if np.ndim(value):
-        raise ValueError(f"fill() takes one number, not an array of shape {np.shape(value)}")
+        raise ValueError(f"fill() requires one number, not an array of shape {np.shape(value)}")
     self.fill_(value)
 
 
@@ -236,13 +236,11 @@ def _set_shape(self: Tensor, shape: Any) -> None:
 
 
 def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method `dot`, which defers to NumPy for operands that are masked arrays."""
+    """Return the method `dot`, which defers to operands of classes with rules of their own, such as masked tensors."""
 
     @functools.wraps(dot)
     def call(self: Tensor, other: Any) -> Any:
-        if isinstance(other, Tensor | np.ndarray) or not hasattr(type(other), "__array_function__"):
-            return dot(self, other)
-        return np.dot(self, other)
+        return np.dot(self, other) if has_own_rules(type(other)) else dot(self, other)
 
     return call
 
