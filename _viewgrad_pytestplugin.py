@@ -80,7 +80,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(config: pytest.Config) -> list[str]:
-    """The requested summary of this process; nothing where viewgrad.testing was not used."""
+    """Return the requested summary of this process; nothing if viewgrad.testing was not used."""
     session = sys.modules.get(SESSION)
     chosen = config.getoption("--viewgrad-summary", default=None) or "all"
     return [] if session is None or chosen == "none" else list(session.summary(failed=chosen == "failed"))

@@ -195,7 +195,7 @@ def in_torch(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple
 
 
 def heat_in_torch(torch: Any, u: Any) -> Any:
-    """The heat equation, in place: sums save nothing, so PyTorch can differentiate it."""
+    """Run the heat equation in place: sums save nothing, so PyTorch can differentiate it."""
     u = u.clone()
     for _ in range(100):
         u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
@@ -203,7 +203,7 @@ def heat_in_torch(torch: Any, u: Any) -> Any:
 
 
 def recurrence_in_torch(torch: Any, x: Any, a: Any) -> Any:
-    """The recurrence with a list of rows, since PyTorch rejects the table."""
+    """Run the recurrence with a list of rows, since PyTorch rejects the table."""
     rows = [x[0]]
     for i in range(1, len(x)):
         rows.append(a * rows[-1] + x[i])
@@ -212,7 +212,7 @@ def recurrence_in_torch(torch: Any, x: Any, a: Any) -> Any:
 
 
 def row_fill_in_torch(torch: Any, x: Any) -> Any:
-    """The table filled row by row."""
+    """Fill the table row by row."""
     y = torch.zeros_like(x)
     for i in range(len(x)):
         y[i] = x[i] * 2.0

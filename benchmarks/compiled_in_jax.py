@@ -105,7 +105,7 @@ def heat_textbook(u: Any) -> Any:
 
 
 def heat_rewritten(u: Any) -> Any:
-    """The heat equation without writes, and without indices in the loop: a mask selects the edge."""
+    """Run the heat equation without writes, and without indices in the loop: a mask selects the edge."""
     inside = jnp.zeros(u.shape).at[1:-1, 1:-1].set(0.1)
 
     def step(u: Any, _: Any) -> Any:

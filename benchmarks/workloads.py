@@ -194,7 +194,7 @@ def lu(b: Backend, matrix: Any, pivots: Array, kept: Callable[[Any], Any] = _as_
 
 
 def cholesky(b: Backend, matrix: Any, kept: Callable[[Any], Any] = _as_it_is) -> Any:
-    """The lower factor in place, column by column; the logarithm of the determinant."""
+    """Compute the lower factor in place, column by column, and the logarithm of the determinant."""
     a = b.clone(matrix)
     n = len(a)
     for k in range(n):
@@ -219,7 +219,7 @@ def gauss_seidel(b: Backend, a: Any, rhs: Any, order: Array, kept: Callable[[Any
 
 
 def ring_buffer(b: Backend, x: Any, a: Any, kept: Callable[[Any], Any] = _as_it_is) -> Any:
-    """A comb filter: the value stored eight steps ago is scaled and added to the input."""
+    """Run a comb filter: the value stored eight steps ago is scaled and added to the input."""
     n, width = x.shape
     ring = b.zeros(8, width)
     s = (x[0] * 0.0).sum()
@@ -247,7 +247,7 @@ def index_put(b: Backend, x: Any, places: Any) -> Any:
 
 
 def view_of_view(b: Backend, x: Any) -> Any:
-    """Reads and writes through a view of a view."""
+    """Read and write through a view of a view."""
     n, width = x.shape
     table = b.zeros(n + 1, width + 2)
     inner = table[:, 1:-1]

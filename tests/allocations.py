@@ -98,7 +98,7 @@ _counter: Counter | None = None
 
 @contextlib.contextmanager
 def allocations() -> Iterator[list[int]]:
-    """The sizes, in bytes, of all memory that NumPy allocates inside the block for elements of arrays."""
+    """Return the sizes, in bytes, of all memory that NumPy allocates for array elements inside the block."""
     global _counter
     if _counter is None:
         _counter = Counter()

@@ -577,7 +577,7 @@ _numbers = itertools.count()
 
 
 def program(kind, way="directly", has_source=False):
-    """A function of a tensor that depends on captured state, and a function that changes the state.
+    """Return a function of a tensor that depends on captured state, and a function that changes the state.
 
     Arguments:
         kind: a key of `KINDS`, or of a table of captured_objects.py.

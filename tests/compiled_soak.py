@@ -65,7 +65,7 @@ class Soak:
         self.failures: list[str] = []
 
     def batch(self, number: int) -> None:
-        """Some programs of one kind."""
+        """Run some programs of one kind."""
         kind = KINDS[number % len(KINDS)]
         if kind == "drawn":
             options = {"database": None, "deadline": None, "phases": [Phase.generate], "report_multiple_bugs": False}
@@ -82,7 +82,7 @@ class Soak:
     # -- kinds of programs: how they are run, and their inputs -------------------------------------------------------
 
     def drawn(self, program: Program) -> None:
-        """A program of views and writes."""
+        """Run a program of views and writes."""
         single = self.counts["drawn in all"] % 4 == 3
         program = program if single else program.in_double_precision
         chosen: list[str] = []
@@ -101,7 +101,7 @@ class Soak:
         self.compare("drawn, single" if single else "drawn", run, made, program.source, 1e-3 if single else 1e-7)
 
     def source(self, number: int) -> None:
-        """A program of one source for arrays and tensors."""
+        """Run a program with one source for arrays and tensors."""
         program = SourceProgram(number, length=6)
         chosen: list[str] = []
 
@@ -131,7 +131,7 @@ class Soak:
         self.compare("source", run, made, lambda: str(program), 1e-6)
 
     def scalars(self, number: int) -> None:
-        """A program of single numbers."""
+        """Run a program of single numbers."""
         functions = [
             value
             for value in vars(scalar_programs).values()
@@ -159,7 +159,7 @@ class Soak:
         self.compare("scalars", run, made, lambda: f"{function.__name__} {number}")
 
     def loops(self, number: int) -> None:
-        """A program of the corpus."""
+        """Run a program of the corpus."""
         known = list(CORPUS.values())
         function, draw, _ = known[number % len(known)]
 
@@ -174,7 +174,7 @@ class Soak:
         self.compare("loops", run, made, lambda: f"{function.__name__} {number}")
 
     def nests(self, number: int) -> None:
-        """A drawn program of loops; each fourth one is pushed forward."""
+        """Draw a program of loops; every fourth one is differentiated in forward mode."""
         program = drawn_loops.loop_program(number)
         rng = np.random.default_rng(number)
         along = [vg.Tensor(rng.normal(size=each.shape)) for each in drawn_loops.inputs(number, 0)]
@@ -199,7 +199,7 @@ class Soak:
         self.compare(kind, run, made, lambda: f"{number}\n{drawn_loops.loop_source(number)}", 1e-6)
 
     def integers(self, number: int) -> None:
-        """A drawn program of integers and bools."""
+        """Run a drawn program of integers and bools."""
         program = drawn_integers.integer_program(number)
 
         def run(given: Any) -> Any:
@@ -251,20 +251,20 @@ class Soak:
             self.reasons[f"{kind}: {reason[:90]}"] += 1
 
     def told(self) -> str:
-        """The counts, and the memory of the process in MB."""
+        """Return the counts, and the memory of the process in MB, as text."""
         with open("/proc/self/statm") as statm:
             memory = int(statm.read().split()[1]) * 4096 / 1e6
         return f"{dict(self.counts)}, {memory:.0f} MB"
 
 
 def largest(arrays: list[Any]) -> float:
-    """The size of the greatest finite number."""
+    """Return the size of the greatest finite number."""
     sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in map(np.asarray, arrays)]
     return float(max(sizes, default=0.0))
 
 
 def results_that_fit(names: dict[str, Any], loss: str, given: dict[str, Any]) -> list[str]:
-    """The names of tensors that own their memory alone, so that a compiled call can give them."""
+    """Return the names of the tensors that own their memory alone, which a compiled call can return."""
     others: list[Any] = list(given.values())
     found = []
     for name, value in names.items():

@@ -91,7 +91,7 @@ class AnalyticProgram:
         return np.asfortranarray(array) if layout == "F" else array
 
     def moved(self, apart):
-        """The leaves as NumPy is given them, moved along the direction by `apart`, and by a complex step."""
+        """Return the leaves as NumPy receives them, moved along the direction by `apart`, and by a complex step."""
         found = {"np": np}
         for name, leaf in self.leaves.items():
             found[name] = leaf.astype(complex, order="K")

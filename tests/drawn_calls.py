@@ -194,7 +194,7 @@ class DrawnCall:
     # -- running -------------------------------------------------------------------------------------------------------
 
     def run(self, values):
-        """The results, as a list, on arrays or tensors given by name."""
+        """Return the results, as a list, on arrays or tensors given by name."""
         options = self.options | ({"out": values["out"] * 1} if "out" in values else {})
         result = eval(self.code, {"np": np, "o": options} | values)
         return list(result) if isinstance(result, (tuple, list)) else [result]
@@ -207,7 +207,7 @@ class DrawnCall:
             return None
 
     def moved(self, step, directions):
-        """The arrays moved, each in its own layout."""
+        """Return the perturbed arrays, each in its own layout."""
         found = {name: array.copy(order="K") for name, array in self.arrays.items()}
         for name, array in found.items():
             array += step * directions[name]
@@ -364,7 +364,7 @@ def compare_with_double_precision(call, gradients, precision) -> str:
 
 
 def lost_digits(call, matrix) -> float:
-    """By how much rounding grows: the square of the condition of a matrix that is solved with."""
+    """Return the growth of rounding errors: the squared condition number of the matrix of a linear system."""
     if not matrix.size or not re.search("lstsq|pinv|cond|[.]qr", call.text):
         return 1.0
     return float(np.linalg.cond(matrix).max()) ** 2

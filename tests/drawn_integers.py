@@ -34,7 +34,7 @@ class Drawn:
         self.loops: list[str] = []
 
     def text(self) -> str:
-        """The source."""
+        """Return the source."""
         self.lines = [
             "def program(x, A, n, b):",
             "    k, m = zeros(5, dtype=int), zeros(5, dtype=bool)",
@@ -47,7 +47,7 @@ class Drawn:
         return "\n".join(self.lines)
 
     def loop(self, depth: int) -> None:
-        """A loop with some statements."""
+        """Add a loop with some statements."""
         name, pad = "ij"[depth - 1], "    " * depth
         stops = ["5", "4", "3", *([self.loops[-1], f"{self.loops[-1]} + 1"] if self.loops else [])]
         self.lines.append(f"{pad}for {name} in range({self.random.choice(stops)}):")
@@ -59,12 +59,12 @@ class Drawn:
         self.loops.pop()
 
     def place(self) -> str:
-        """An index."""
+        """Return an index."""
         name = self.random.choice(self.loops)
         return self.random.choice([name, name, f"4 - {name}", f"({name} + 1) % 5", str(self.random.randrange(5))])
 
     def integer(self, depth: int = 0) -> str:
-        """An expression of one integer."""
+        """Return an expression of one integer."""
         draw = self.random
         if depth > 2 or draw.random() < 0.3:
             huge = str(draw.choice(HUGE)) if draw.random() < 0.1 else str(draw.randint(-3, 4))
@@ -85,7 +85,7 @@ class Drawn:
         ])  # fmt: skip
 
     def truth(self, depth: int = 0) -> str:
-        """An expression of one bool."""
+        """Return an expression of one bool."""
         draw = self.random
         if depth > 2 or draw.random() < 0.2:
             return draw.choice([f"b[{self.place()}]", f"m[{self.place()}]", f"M[{self.place()}, {self.place()}]"])
@@ -100,7 +100,7 @@ class Drawn:
         ])  # fmt: skip
 
     def floating(self, depth: int = 0) -> str:
-        """An expression of one float, as a tensor."""
+        """Return an expression of one float, as a tensor."""
         draw = self.random
         if depth > 2 or draw.random() < 0.3:
             wild = draw.choice(WILD) if draw.random() < 0.15 else round(draw.uniform(-3, 3), 1)
@@ -117,7 +117,7 @@ class Drawn:
         ])  # fmt: skip
 
     def row(self, depth: int = 0) -> str:
-        """An expression of a row of integers."""
+        """Draw an expression of a row of integers."""
         draw = self.random
         if depth > 1 or draw.random() < 0.3:
             return draw.choice([
@@ -133,7 +133,7 @@ class Drawn:
         ])  # fmt: skip
 
     def statement(self, pad: str) -> None:
-        """A write."""
+        """Add a write."""
         draw = self.random
         line = draw.choice([
             f"k[{self.place()}] {draw.choice(['=', '+=', '-=', '*='])} {self.integer()}",
@@ -166,12 +166,12 @@ class Drawn:
 
 
 def integer_source(number: int) -> str:
-    """The text of a program."""
+    """Return the text of a program."""
     return Drawn(number).text()
 
 
 def integer_program(number: int) -> Callable[..., Any]:
-    """A program."""
+    """Return a program."""
     space = {"np": np, "zeros": vg.zeros, "no_grad": vg.no_grad}
     exec(integer_source(number), space)
     return space["program"]  # type: ignore[return-value]

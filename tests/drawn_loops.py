@@ -40,7 +40,7 @@ class Drawn:
         self.computes_places = False  # whether K are places that depend on values
 
     def text(self) -> str:
-        """The source."""
+        """Return the source."""
         self.line("def program(x, A, p):")
         self.line("    y, z, T = zeros(6), x * p[0], zeros((6, 4))")
         self.line("    s = 0.0")
@@ -121,7 +121,7 @@ class Drawn:
         return self.random.choice([f"{one} > 1", f"({one} + {other}) % 2 == 0", f"{one} != {other}", f"{one} % 3 == 1"])
 
     def place(self, length: int, known: bool = False) -> str:
-        """An index of a dimension of a length, which may be known beforehand."""
+        """Draw an index of a dimension, whose length may be known."""
         draw = self.random
         fitting = []
         for name, least, most in self.loops:
@@ -139,7 +139,7 @@ class Drawn:
         return draw.choice(fitting) if fitting and self.chance(0.9) else str(draw.randrange(-length, length))
 
     def number(self, depth: int = 0) -> str:
-        """An expression with a single number for its value."""
+        """Return an expression whose value is a single number."""
         draw = self.random
         kind = draw.randrange(12 if depth < 2 else 6)
         if kind < 2:
@@ -161,7 +161,7 @@ class Drawn:
         return "(" + draw.choice(PAIRS).format(self.number(depth + 1), self.number(depth + 1)) + ")"
 
     def row(self, depth: int = 0) -> str:
-        """An expression with a row of the matrix for its value."""
+        """Return an expression whose value is a row of the matrix."""
         draw = self.random
         kind = draw.randrange(9 if depth < 2 else 4)
         if kind < 2:
@@ -180,11 +180,11 @@ class Drawn:
         return "(" + draw.choice(PAIRS).format(self.row(depth + 1), self.row(depth + 1)) + ")"
 
     def small(self, expression: str) -> str:
-        """An expression as one of bounded values."""
+        """Return an expression with bounded values in place of a given one."""
         return f"np.{self.random.choice(['tanh', 'sin'])}({expression})"
 
     def statement(self, pad: str, names: bool = False) -> None:
-        """A write, or a new name while there are some left."""
+        """Draw a write, or an assignment to a new name while some are left."""
         draw = self.random
         kind = draw.randrange(15)
         if kind == 0 and names:
@@ -230,17 +230,17 @@ class Drawn:
             self.line(f"{pad}np.{function}({row}, 0.4, out=T[{self.place(LENGTH)}])")
 
     def write(self, pad: str, target: str, value: str) -> None:
-        """A write of a bounded value."""
+        """Add a write of a bounded value."""
         self.line(f"{pad}{target} {self.random.choice(['=', '=', '+=', '-='])} {self.small(value)}")
 
 
 def loop_source(number: int) -> str:
-    """The text of a program."""
+    """Return the text of a program."""
     return Drawn(number).text()
 
 
 def loop_program(number: int, zeros: Callable[..., Any] = vg.zeros) -> Callable[..., Any]:
-    """A program; `zeros` makes its arrays."""
+    """Return a program; `zeros` creates its arrays."""
     weights = np.cos(np.arange(LENGTH * WIDTH)).reshape(LENGTH, WIDTH)
     space = {"np": np, "zeros": zeros, "W": weights, "ORDER": ORDER, "CHOSEN": CHOSEN}
     exec(loop_source(number), space)

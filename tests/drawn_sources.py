@@ -152,7 +152,7 @@ class Writer:
         self.add(indent, f"k = k + {self.draw.choice([1, 2])}" if self.draw.random() < 0.7 else "k = n - 1 - k % n")
 
     def state(self, indent: int) -> None:
-        """Integers in arrays, tuples, and functions that write to their arguments."""
+        """Draw statements on arrays of integers, tuples, and functions that write to their arguments."""
         self.add(indent, self.draw.choice([
             f"p[{self.index(True)}] = (p[{self.index(True)}] + {self.draw.choice([1, 2])}) % n",
             f"p[p[{self.index(True)}]] = (p[{self.index(True)}] + 1) % n",
@@ -168,7 +168,7 @@ class Writer:
         ]))
 
     def list(self, indent: int) -> None:
-        """Lists of unknown length."""
+        """Draw statements on lists of unknown length."""
         lines = self.draw.choice([
             [f"items.append({self.squashed()})"], [f"items.append({self.squashed()})"],
             ["if len(items) > 1:", "    s = items.pop() * 0.5"],
@@ -184,7 +184,7 @@ class Writer:
             self.add(indent, line)
 
     def object(self, indent: int) -> None:
-        """Dicts, objects, nested functions, and loops with an else."""
+        """Draw statements on dicts, objects and nested functions, and loops with an else."""
         lines = self.draw.choice([
             [f"table['u'] {self.draw.choice(['=', '+=', '-='])} {self.squashed()}"],
             ["table['k'] += 1", "s = table['v'] * table['k']"],
@@ -199,7 +199,7 @@ class Writer:
             self.add(indent, line)
 
     def shape(self, indent: int) -> None:
-        """Views of other shapes, products, and choices by value."""
+        """Draw views of other shapes, products, and choices by value."""
         name = f"v{next(self.names)}"
         lines = self.draw.choice([
             [f"{name} = g.T", f"{name}[{self.index(True)}] = np.tanh({self.vector()})"],
@@ -288,7 +288,7 @@ class Writer:
 
 
 def drawn(seed: int, whole: bool, objects: bool = False):
-    """A drawn program, and its text."""
+    """Return a drawn program and its source."""
     text = Writer(seed, whole, objects).text()
     name = f"<drawn source {next(_numbers)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
@@ -298,14 +298,14 @@ def drawn(seed: int, whole: bool, objects: bool = False):
 
 
 def arguments(seed: int, n: int):
-    """Arguments of drawn programs, for a length."""
+    """Return arguments of drawn programs, for a length."""
     rng = onp.random.default_rng(seed)
     floats = [rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, n))]
     return [*floats, rng.integers(0, n, n), int(rng.integers(1, 6))]
 
 
 def outcome(function, given):
-    """The value and the gradients of a program, or the error that it raises."""
+    """Return the value and the gradients of a program, or the error that it raises."""
     leaves = [vg.Tensor(each, requires_grad=True) for each in given[:3]]
     try:
         with onp.errstate(all="ignore"):

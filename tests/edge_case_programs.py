@@ -36,7 +36,7 @@ class Draw(random.Random):
         return np.asarray(values + 1j * self.rng.uniform(-1, 1, shape) if dtype is complex else values, dtype)
 
     def window(self, shape):
-        """A basic index, as its source."""
+        """Return a basic index, as its source."""
         items = []
         for extent in shape[: self.randint(0, len(shape))]:
             first, last = sorted(self.sample(range(extent + 1), 2))

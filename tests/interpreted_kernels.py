@@ -22,7 +22,7 @@ from viewgrad.operators.codegen.source_cache import list_source
 
 
 def divided(a: Any, b: Any) -> Any:
-    """A quotient, as Numba has it, which divides by zero without an error."""
+    """Return a quotient as Numba computes it, without an error for division by zero."""
     try:
         return a / b
     except ZeroDivisionError:
@@ -48,7 +48,7 @@ class InterpretedExecutor(NumbaExecutor):
     """Runs the kernels that are written for Numba, by Python."""
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
-        """The function `kernel` of a source."""
+        """Return the function `kernel` of a source."""
         name = f"<interpreted kernel {id(kernel)}>"
         space: dict[str, Any] = {**GIVEN, **kernel.functions}
         exec(compile(Quotients().visit(ast.parse(kernel.source)), name, "exec"), space)
@@ -57,7 +57,7 @@ class InterpretedExecutor(NumbaExecutor):
 
 
 def compiled_by(executor: str, f: Callable[..., Any], **options: Any) -> Any:
-    """`vg.compile`, which takes "interpreted" for an executor, too."""
+    """Call `vg.compile`, which then also accepts the executor "interpreted"."""
     if executor != "interpreted":
         return vg.compile(f, executor=executor, **options)
     compiled = vg.compile(f, executor="numba", **options)

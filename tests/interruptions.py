@@ -81,7 +81,7 @@ class Interrupter:
 def interruptions(
     prepare: Callable[[], Any], act: Callable[[Any], Any], bytecodes: bool = False, stride: int = 1
 ) -> Iterator[Any]:
-    """For each place that `act` passes: what `prepare` made, after `act` of it was interrupted there, and the place.
+    """Yield each place where `act` was interrupted, with the result of `prepare` after the interruption.
 
     Arguments:
         prepare: makes a state.

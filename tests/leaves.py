@@ -8,7 +8,7 @@ import viewgrad as vg
 
 
 def leaf(*values, dtype=None):
-    """A leaf of the numbers given, or of rows of them; of floating point."""
+    """Return a leaf of floating-point dtype with the given numbers, or rows of numbers."""
     array = np.array(values)
     if dtype is None and array.dtype.kind in "iub":
         dtype = np.float64
@@ -16,21 +16,21 @@ def leaf(*values, dtype=None):
 
 
 def leaf_of(data, dtype=None):
-    """A leaf of the value given: a number, a list or an array."""
+    """Return a leaf with the given value: a number, a list or an array."""
     return vg.Tensor(data, dtype=dtype, requires_grad=True)
 
 
 def random_leaf(*shape, seed=0, dtype=np.float64):
-    """A leaf of the shape given, of numbers between 0.5 and 1.5."""
+    """Return a leaf of the given shape with random numbers between 0.5 and 1.5."""
     array = np.random.default_rng(seed).uniform(0.5, 1.5, shape)
     return vg.Tensor(array.astype(dtype), requires_grad=True)
 
 
 def spaced_leaf(*shape):
-    """A leaf of the shape given, of evenly spaced numbers from 0.5 to 1.5."""
+    """Return a leaf of the given shape with evenly spaced numbers from 0.5 to 1.5."""
     return vg.Tensor(np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape), requires_grad=True)
 
 
 def numbers(tensor):
-    """The values of a tensor as a list, None for None."""
+    """Return the values of a tensor as a list, None for None."""
     return None if tensor is None else tensor.detach().tolist()

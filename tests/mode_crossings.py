@@ -235,7 +235,7 @@ class Modes:
 
 
 def hooks():
-    """Hooks that keep what is saved as arrays."""
+    """Return hooks that keep saved values as arrays."""
     return saved_tensors_hooks(lambda tensor: np.array(tensor.detach().numpy()), lambda array: vg.Tensor(array))
 
 

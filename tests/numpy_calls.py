@@ -48,7 +48,7 @@ PLAIN = {
 
 
 def tables() -> dict[str, dict[str, list[str]]]:
-    """The calls by hand: for each section of the table, the calls of each name."""
+    """Return the explicit calls: for each section of the table, the calls of each name."""
     found: dict[str, dict[str, list[str]]] = {}
     section: dict[str, list[str]] = {}
     named: list[str] = []
@@ -100,7 +100,7 @@ def after(change, array):
 
 
 def names() -> dict[str, object]:
-    """The public functions of NumPy that make sense for numbers, with the functions."""
+    """Return the public functions of NumPy that make sense for numbers, with the functions."""
     found = {}
     for module, before in (
         (numpy, ""), (numpy.linalg, "linalg."), (numpy.fft, "fft."), (numpy.lib.stride_tricks, "lib.stride_tricks."),
@@ -117,7 +117,7 @@ def names() -> dict[str, object]:
 
 
 def calls_of(name: str, function: object) -> list[tuple[str, str]]:
-    """The calls of a name: by hand, and with each option, as texts and the option's name."""
+    """Return the calls of a name: the explicit ones, and one for each option, as texts with the option's name."""
     texts = CALLS["functions"].get(name)
     if texts is None:
         assert isinstance(function, numpy.ufunc), f"no calls of {name} in the table"
@@ -126,7 +126,7 @@ def calls_of(name: str, function: object) -> list[tuple[str, str]]:
 
 
 def with_options(texts: list[str], start: str, known: list[str]) -> list[tuple[str, str]]:
-    """Calls by hand, and those that begin as told with each option."""
+    """Return explicit calls, and calls with a given beginning and each option."""
     calls = [(text, "") for text in texts]
     for text in [text for text in texts if text.startswith(start) and text.endswith(")")][:2]:
         longer = f"{text[:-1]}, **o)".replace("(, ", "(")
@@ -137,7 +137,7 @@ def with_options(texts: list[str], start: str, known: list[str]) -> list[tuple[s
 
 
 def parameters(function: object) -> list[str]:
-    """The names of a function's parameters."""
+    """Return the names of a function's parameters."""
     if isinstance(function, numpy.ufunc):
         return ["out", "where", "dtype"] if function.signature is None else ["out", "axis", "dtype"]
     try:
@@ -147,7 +147,7 @@ def parameters(function: object) -> list[str]:
 
 
 def all_calls() -> dict[str, list[tuple[str, str]]]:
-    """Every name with its calls: functions, methods of arrays, methods of ufuncs."""
+    """Return every name with its calls: functions, methods of arrays, methods of ufuncs."""
     found = {name: calls_of(name, function) for name, function in names().items()}
     for name, texts in CALLS["methods"].items():
         if hasattr(numpy.ndarray, name.partition(".")[0]):
@@ -182,7 +182,7 @@ def run(code, np, arrays, options):
 
 
 def flat(value) -> list:
-    """The parts of a result, without the tuples, lists and dicts around them."""
+    """Return the parts of a result, without the tuples, lists and dicts around them."""
     if isinstance(value, (tuple, list)):
         return [part for each in value for part in flat(each)]
     if isinstance(value, (numpy.flatiter, range)) or type(value).__name__ == "FlatElements":
@@ -302,7 +302,7 @@ def slopes(code, options, leaves, found, single) -> tuple[str, str]:
 
 
 def judged(calls: list[tuple[str, str]]) -> dict[str, list[str]]:
-    """The verdicts on the calls of a name, each with the calls and their outcomes."""
+    """Return the verdicts on the calls of a name, each with the calls and their outcomes."""
     found = collections.defaultdict(list)
     for text, option in calls:
         outcome = verdict(text, option)

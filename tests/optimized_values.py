@@ -29,7 +29,7 @@ def as_lists(value: Any) -> Any:
 
 
 def of_operator(operator: Any) -> Any:
-    """The outputs, gradients and tangents of an operator at its first sample."""
+    """Return the outputs, gradients and tangents of an operator at its first sample."""
     sample = samples_of(operator)[0]
     given = {name: value for name, value in sample.bound().items() if name in sample.differentiable()}
     given = {name: value for name, value in given.items() if not isinstance(value, list)}
@@ -67,7 +67,7 @@ def rows(a: Any) -> Any:
 
 
 def loop(a: Any) -> Any:
-    """A recurrence in place, with a branch."""
+    """Run a recurrence in place, with a branch."""
     y = a.copy()
     for i in range(1, len(y)):
         y[i] = 0.5 * y[i - 1] + (y[i] if a[i] > 0 else -y[i])
@@ -75,7 +75,7 @@ def loop(a: Any) -> Any:
 
 
 def of_programs(few: bool) -> Any:
-    """Programs by each route to a gradient."""
+    """Return the results of programs by each route to a gradient."""
     point = np.array([0.5, -1.25, 2.0, 0.75])
     found = []
     for program in (rows, loop):
@@ -97,7 +97,7 @@ def of_programs(few: bool) -> Any:
 
 
 def refusals() -> Any:
-    """The class of the error for programs that are refused."""
+    """Return the class of the error of each refused program."""
     leaf = vg.Tensor([1.0, 2.0], requires_grad=True)
 
     def write() -> None:

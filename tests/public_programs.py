@@ -69,7 +69,7 @@ class PublicProgram:
         return self.one_of("0", "-1", "n // 2", "n - 1", *counters, *counters)
 
     def number(self, depth: int = 0) -> str:
-        """An expression for a number."""
+        """Return an expression for a number."""
         deeper = depth + 1
         kind = self.random.random()
         if depth > 2 or kind < 0.25:
@@ -110,7 +110,7 @@ class PublicProgram:
         return f"{self.number(2)} < {self.constant()} and {self.number(2)} > {self.constant()}"
 
     def vector(self, depth: int = 0) -> str:
-        """An expression for an array of the length of `x`."""
+        """Return an expression for an array of the length of `x`."""
         deeper = depth + 1
         kind = self.random.random()
         if depth > 2 or kind < 0.35:
@@ -188,7 +188,7 @@ class PublicProgram:
             self.emit("    " + self.one_of(*leave, f"return {self.number()}"))
 
     def sequence(self, depth: int) -> None:
-        """Loops over elements and rows, unpacking, lists, masks, closures, and numbers computed from counters."""
+        """Add loops over elements and rows, unpacking, lists, masks, closures, and numbers computed from counters."""
         kind = self.random.random()
         if kind < 0.2:
             name, element = self.new("s"), self.new("e")
@@ -283,7 +283,7 @@ class PublicProgram:
             self.emit(f"np.{function}({self.vector(2)}, {self.vector(2)}, out={target})")
 
     def block(self, depth: int, counter: str | None = None) -> None:
-        """A block, whose new names are not used after it."""
+        """Add a block whose new names are not used after it."""
         before = {name: list(getattr(self, name)) for name in NAMES}
         self.indent += 1
         if counter is not None:

@@ -124,7 +124,7 @@ def replay(function, inputs, told=""):
 
 
 def replayed(function, inputs, *args, **kwargs):
-    """In the place of `gradcheck`."""
+    """Replay a traced function in place of `gradcheck`."""
     replay(function, inputs)
     return True
 

@@ -11,7 +11,7 @@ from viewgrad.autograd import gradcheck, gradgradcheck
 
 
 def call(name, *args, pick=None, first_only=False, values=True, at=None, rtol=1e-8, **kwargs):
-    """One call: a function by its name, and its arguments; arrays of floating-point numbers become leaves.
+    """Return one call: a function by its name, and its arguments; floating-point arrays become leaves.
 
     Arguments:
         pick: what of the results is differentiated: a function of the result. All of it if left out.
@@ -41,7 +41,7 @@ def tensors_in(value):
 
 
 def plain(value):
-    """The numbers of a result, in the shape that SciPy gives them."""
+    """Return the numbers of a result in the shape that SciPy returns."""
     if isinstance(value, vg.Tensor):
         return value.detach().numpy()
     if isinstance(value, (tuple, list)):

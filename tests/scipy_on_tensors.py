@@ -228,7 +228,7 @@ PROGRAMS = {
 
 
 def matrix(x):
-    """Numbers as a matrix of four rows."""
+    """Return numbers as a matrix of four rows."""
     return x.reshape(4, 2)
 
 
@@ -282,7 +282,7 @@ OTHERS = {
 
 
 def f_of_xarray(x):
-    """A matrix whose dimensions have names."""
+    """Return a matrix whose dimensions have names."""
     return importlib.import_module("xarray").DataArray(matrix(x), dims=("row", "column"))
 
 

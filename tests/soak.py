@@ -58,7 +58,7 @@ GENERATORS: dict[str, Callable[[int, Failed], int]] = {}  # run some programs of
 
 
 def numbered(number: int, check: Callable[[int], Any]) -> Callable[[int, Failed], int]:
-    """A generator of programs that are drawn from whole numbers, so many in a turn."""
+    """Return a generator of programs that are drawn from consecutive integers."""
 
     def run(turn: int, failed: Failed) -> int:
         for seed in range(DIFFERENT + turn * number, DIFFERENT + (turn + 1) * number):
@@ -120,7 +120,7 @@ GENERATORS.update(
 
 
 def drawn(number: int, strategy: Any, check: Callable[..., Any]) -> Callable[[int, Failed], int]:
-    """A generator of programs that Hypothesis draws, and shortens where they fail."""
+    """Return a generator of programs that Hypothesis draws, and shrinks if they fail."""
 
     def run(turn: int, failed: Failed) -> int:
         done = 0
@@ -151,7 +151,7 @@ def check_graph(turn: int, program: Any) -> None:
 
 
 def inside(test: Any) -> Callable[[int, Any], Any]:
-    """The function that a test of Hypothesis's runs."""
+    """Return the function that a Hypothesis test runs."""
     return lambda turn, arguments: test.hypothesis.inner_test(*arguments)
 
 
@@ -306,7 +306,7 @@ class Soak:
         self.turn += 1
 
     def summary(self) -> str:
-        """Counts, times and failures by generator."""
+        """Return the counts, times and failures by generator."""
         rows = [f"{'':30}{'programs':>12}{'seconds':>10}{'failures':>10}"]
         for name in self.names:
             rows.append(f"{name:30}{self.counts[name]:12,}{self.times[name]:10.0f}{self.failures[name]:10}")

@@ -212,7 +212,7 @@ class SourceProgram:
         ]  # fmt: skip
 
     def filled(self, template, target):
-        """The template with all its words filled in; None where something cannot be had."""
+        """Return the template with all its words filled in, or None if a word has no expression."""
         words: dict[str, str] = {}
         array = self.arrays[target] if target else None
         if target is None or "{a}" in template:
@@ -259,7 +259,7 @@ class SourceProgram:
         return ":".join(ends) + self.random.choice(["", "", "", ":1", ":2", ":-1", ":-2"])
 
     def basic(self, shape):
-        """An index of integers, slices, None and dots."""
+        """Return an index of integers, slices, None and dots."""
         count = self.random.randint(0, len(shape))
         from_behind = self.random.random() < 0.25
         extents = (shape[len(shape) - count :] if from_behind else shape[:count]) if count else ()
@@ -272,7 +272,7 @@ class SourceProgram:
         return ", ".join(items)
 
     def advanced(self, shape):
-        """An index with arrays in it."""
+        """Return an index with arrays in it."""
         if not shape or 0 in shape:
             return "..."
 
@@ -443,7 +443,7 @@ SINGLE = (np.float16, np.float32, np.complex64)
 
 
 def slope(program, directions, step) -> float:
-    """The slope by differences; infinite if lines that choose by values no longer have matching shapes."""
+    """Return the slope by differences; infinite if lines that choose by values no longer have matching shapes."""
     ends = []
     for sign in (1, -1):
         moved = fresh(program.leaves)
@@ -457,7 +457,7 @@ def slope(program, directions, step) -> float:
 
 
 def shortened(program, kind):
-    """The program without lines that are not needed for an error of the same kind."""
+    """Return the program without lines that are not needed for an error of the same kind."""
     lines = list(program.lines)
     for i in reversed(range(len(lines))):
         program.lines = lines[:i] + lines[i + 1 :]

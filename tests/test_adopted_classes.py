@@ -52,7 +52,7 @@ BODIES = {
 
 
 def drawn_source(rng: random.Random) -> tuple[str, int]:
-    """The source of some classes, each derived from earlier ones, and how many there are."""
+    """Draw the source of classes, each derived from earlier ones, and their number."""
     lines, count = [ROOT], rng.randint(2, 6)
     ancestors: list[set[int]] = [{0}]
     for number in range(1, count):

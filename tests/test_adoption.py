@@ -53,7 +53,7 @@ def leaf(value):
 
 
 def slope(f, x=1.5):
-    """The derivative of an adopted function of one number."""
+    """Return the derivative of an adopted function of one number."""
     point = leaf(x)
     return grad(vg.adopt(f)(point), point)[0].item()
 
@@ -988,7 +988,7 @@ def test_adopted_functions_are_freed():
 
 
 def test_objects_that_cannot_be_adopted():
-    with pytest.raises(TypeError, match="adopt takes a function, a class, a module"):
+    with pytest.raises(TypeError, match="adopt expects a function, a class, a module"):
         vg.adopt(3.0)
     with pytest.raises(ValueError, match="was not imported from a file"):
         vg.adopt(types.ModuleType("made_here"))

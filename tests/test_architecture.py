@@ -37,7 +37,7 @@ FILES = {
 
 @functools.cache
 def trees():
-    """The syntax trees of all modules, which take a tenth of the memory of a test run."""
+    """Return the syntax trees of all modules."""
     return {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
@@ -52,7 +52,7 @@ def is_for_types_only(node):
 
 
 def imports_when_imported(tree):
-    """The import statements that run when the module is imported."""
+    """Return the import statements that run when the module is imported."""
     nodes = list(tree.body)
     while nodes:
         node = nodes.pop()
@@ -63,7 +63,7 @@ def imports_when_imported(tree):
 
 
 def imported(name):
-    """The modules of the package that a module imports."""
+    """Yield the modules of the package that a module imports."""
     is_package = FILES[name].name == "__init__.py"
     for node in imports_when_imported(trees()[name]):
         if isinstance(node, ast.Import):
@@ -80,7 +80,7 @@ def imported(name):
 
 
 def imports():
-    """The modules of the package that each of them imports."""
+    """Return, for each module, the modules of the package that it imports."""
     return {name: set(imported(name)) - {name} for name in FILES}
 
 
@@ -304,7 +304,7 @@ def lazy_properties():
 
 
 def effects_in(assertion):
-    """The parts of an assertion that may do something."""
+    """Return the parts of an assertion that may have side effects."""
     for node in ast.walk(assertion):
         if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             yield ast.unparse(node)
@@ -346,7 +346,7 @@ MOVERS = {
 
 
 def writers_of(slot):
-    """The modules that assign to an attribute of that name."""
+    """Return the modules that assign to an attribute of that name."""
     found = set()
     for name, path in FILES.items():
         for node in ast.walk(trees()[name]) if slot in path.read_text() else ():

@@ -228,7 +228,7 @@ def test_columns_of_every_operator(column_by_column, monkeypatch):
 
 
 def reals():
-    """Each operator of the library at one sample, with each argument that holds real numbers."""
+    """Yield each operator at one sample, with each argument that holds real numbers."""
     for operator in list(OPERATORS.values()):
         if operator.user_defined or not operator.differentiable or operator.signature.outputs[1:]:
             continue

@@ -67,7 +67,7 @@ GALLERY = (
 
 @pytest.fixture(autouse=True)
 def operators_as_before():
-    """Operators defined here do not outlive the test."""
+    """Remove the operators that a test defines."""
     before = set(OPERATORS)
     yield
     for name in OPERATORS.keys() - before:
@@ -83,7 +83,7 @@ def check(entry):
 
 @pytest.fixture
 def seeded(monkeypatch):
-    """Lets Hypothesis draw by a seed, and not the same in every run."""
+    """Let Hypothesis draw from a fixed seed."""
     drawing = hypothesis_calls.settings
 
     def by_seed(number):
@@ -436,7 +436,7 @@ def test_keywords_shared_with_the_check_go_to_the_operator():
 
 
 def test_an_unknown_property_is_an_error():
-    with pytest.raises(ValueError, match="no property is called 'gradient'"):
+    with pytest.raises(ValueError, match="there is no property 'gradient'"):
         check_operator(vg.exp, A, only="gradient")
 
 

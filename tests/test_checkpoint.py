@@ -22,7 +22,7 @@ def leaf(*shape):
 
 
 def recurrence(x, a):
-    """Writes to its own arrays through views, and branches on values."""
+    """Run a recurrence that writes to its own arrays through views, and branches on values."""
     out = vg.zeros(len(x))
     out[0] = x[0] * a
     for i in range(1, len(x)):
@@ -37,7 +37,7 @@ def close(actual, expected):
 
 
 def both(f, *inputs):
-    """The results and first and second derivatives of `f` and of its checkpointed version."""
+    """Return the results and first and second derivatives of `f` and of its checkpointed version."""
     found = []
     for each in (f, vg.checkpoint(f)):
         result = each(*inputs)
@@ -153,12 +153,12 @@ def test_hidden_state_that_changes_is_an_error():
 
     hidden, x = Hidden(), vg.Tensor([0.0, 1.0], requires_grad=True)
     y = vg.checkpoint(lambda x: x * hidden())(x)
-    with pytest.raises(CheckpointError, match="computed other values"):
+    with pytest.raises(CheckpointError, match="computed different values"):
         y.sum().backward()
     # Even where the results are equal: what the graph has saved is compared as well.
     zero = vg.Tensor([0.0], requires_grad=True)
     y = vg.checkpoint(lambda x: x * hidden())(zero)
-    with pytest.raises(CheckpointError, match="computed other values"):
+    with pytest.raises(CheckpointError, match="computed different values"):
         y.sum().backward()
 
 
@@ -193,7 +193,7 @@ def overwrite(x):
         (lambda x: x[1:], "shares memory with an argument"),
         (lambda x: (y := x * 2, y[1:]), "another result"),
         (lambda x: SCRATCH[1:], "a captured tensor"),
-        (lambda x: x * W * V, "one was computed from another"),
+        (lambda x: x * W * V, "computed from another captured tensor"),
         (lambda x: x * HOOKED, "has hooks"),
     ],
 )

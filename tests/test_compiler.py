@@ -27,7 +27,7 @@ def gradients(value, tensors, **options):
 
 
 def settled(f, executor="python", **options):
-    """The compiled function, already recorded and checked, and arguments."""
+    """Return a function that has been compiled and verified, with arguments."""
     compiled = vg.compile(f, executor=executor, **options)
     for seed in range(2):
         compiled(*leaves(f, seed))

@@ -47,7 +47,7 @@ def touched(executions, step, grain=SINGLE):
 
 
 def elements_of(grain, number):
-    """The elements of a grain."""
+    """Return the elements of a grain."""
     row, part = divmod(int(number), len(grain.begins))
     begins = [*grain.begins, grain.row]
     return range(row * grain.row + begins[part], row * grain.row + begins[part + 1])

@@ -24,13 +24,13 @@ def smoothed(x, alpha):
 
 
 def one_by_one(f, count, *args, batched):
-    """The results of a function for each example, stacked."""
+    """Return the results of a function for each example, stacked."""
     results = [f(*(a[i, ...] if n in batched else a for n, a in enumerate(args))) for i in range(count)]
     return [vg.stack(column) for column in zip(*results)] if isinstance(results[0], tuple) else vg.stack(results)
 
 
 def seeded(result):
-    """A scalar in which each element of a result has a different weight."""
+    """Return a scalar in which each element of a result has a different weight."""
     parts = result if isinstance(result, list | tuple) else [result]
     return sum((part * np.cos(np.arange(part.size)).reshape(part.shape)).sum() for part in parts)
 

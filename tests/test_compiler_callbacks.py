@@ -15,7 +15,7 @@ TOLD = ("trapezoid", "cumsum", "prod", "tensordot", "take", "interp", "sinc", "t
 
 
 def operations_of(operator):
-    """The operator for the operands of its samples, with these."""
+    """Return the operator as an operation on the operands of its samples."""
     if len(operator.signature.outputs) > 1 or any(each.kind == "tensors" for each in operator.signature.tensors):
         return
     for sample in samples_of(operator):

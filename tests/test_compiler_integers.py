@@ -33,7 +33,7 @@ def check(function, calls, executor="python"):
 
 
 def check_compiled(function, calls, executor="python"):
-    """The same, for a function that is to be run by its program in each call but the first."""
+    """Check a function whose program must run in each call but the first."""
     compiled = check(function, calls, executor)
     assert compiled.specializations[-1].runs == len(calls) - 1, compiled.explain()
     return compiled

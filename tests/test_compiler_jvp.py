@@ -26,7 +26,7 @@ def agree(found, wanted, rtol=1e-7):
 
 
 def check(f, draw, executor="python"):
-    """Products with Jacobians and Hessians, for three arguments each."""
+    """Check products with Jacobians and Hessians, for three arguments each."""
     compiled = compiled_by(executor, f)
     for call in range(3):
         points = [vg.Tensor(np.asarray(each, float)) for each in draw(np.random.default_rng(call))]

@@ -54,7 +54,7 @@ def f(x, w):
 
 
 def kept() -> tuple[dict[str, int], set[str]]:
-    """How many objects of the library there are of each type, and the generated sources that are listed."""
+    """Return the number of objects of the library by type, and the generated sources in `linecache`."""
     for _ in range(3):
         gc.collect()
     modules = [(str(type(each).__module__), type(each).__qualname__) for each in gc.get_objects()]

@@ -24,7 +24,7 @@ def source_of(number):
     rng = np.random.default_rng(number)
 
     def rows(count, length):
-        """Some rows: a part of them in some order, or in any."""
+        """Draw rows of a table, in order or in any order."""
         first = rng.integers(0, length - count + 1)
         kind = rng.integers(4)
         if kind == 0:

@@ -65,7 +65,7 @@ def check_compiled(program: Program, executor: str) -> None:
 
 
 def everything(loss, tensors, given, wanted):
-    """Values, gradients and second derivatives; then values again, after writes to some of them."""
+    """Return values, gradients and second derivatives, before and after writes to some values."""
     found = [loss, *tensors.values(), *given.values()]
     seen = [np.array(has_history(tensor)) for tensor in found] + [tensor.detach().numpy().copy() for tensor in found]
     if loss.requires_grad and wanted:

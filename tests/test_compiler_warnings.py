@@ -32,7 +32,7 @@ def is_silent(run):
 
 
 def silent_points(f, count):
-    """The operands at which an operator warns of nothing, alone or in an array."""
+    """Return the operands for which an operator emits no warning, alone or in an array."""
     points = itertools.product({1: POINTS, 2: FEW}.get(count, FEW[::3]), repeat=count)
     return [
         point for point in points

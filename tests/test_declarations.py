@@ -355,7 +355,7 @@ def test_one_formula_for_several_inputs():
 
 @vg.autograd.formula_function
 def combined(grads, x):
-    """The gradient of a sine and a cosine."""
+    """Return the gradient of a sine and a cosine."""
     return grads[0] * np.cos(x) - grads[1] * np.sin(x)
 
 
@@ -432,7 +432,7 @@ def test_not_implemented_raises_only_when_the_gradient_is_needed():
 
 
 def saved_bytes(tensor):
-    """The bytes of the arrays that the node of a tensor keeps."""
+    """Return the bytes of the arrays that the node of a tensor keeps."""
     node = tensor.grad_fn
     total = 0
     for name in type(node).__slots__:
@@ -586,7 +586,7 @@ def test_a_graph_is_freed_without_the_garbage_collector():
 
 
 def history(program, *leaves):
-    """The value of a program, and the gradients of its sum weighted by sines."""
+    """Return the value of a program, and the gradients of its sum weighted by sines."""
     leaves = [vg.Tensor(a, requires_grad=True) for a in leaves]
     out = program(*leaves)
     weights = np.sin(1 + np.arange(out.size)).reshape(out.shape).astype(out.dtype)
@@ -763,7 +763,7 @@ def test_tracebacks_point_into_generated_code():
 
 
 def run(*arguments, module="viewgrad.operators"):
-    """The status and the output of the command."""
+    """Return the status and the output of the command."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr

@@ -23,7 +23,7 @@ SINGULAR = {
 
 
 def expanded(x):
-    """The determinant as the polynomial that it is: Laplace's expansion."""
+    """Return the determinant by Laplace's expansion."""
     if len(x) == 1:
         return x[0, 0]
     others = np.arange(1, len(x))

@@ -46,13 +46,13 @@ PICTURE = re.compile(r"^<!-- picture: (?P<expression>.*?)(?: # .*?)? -->$", re.M
 
 @pytest.fixture(autouse=True)
 def compiled_from_source(monkeypatch):
-    """Functions are compiled as users compile them: from their source if that is possible."""
+    """Compile functions as users do: from their source, if possible."""
     monkeypatch.setattr("viewgrad.compiler.api.SPECIALIZE", False)
 
 
 @pytest.fixture(autouse=True)
 def operators_as_before():
-    """Operators, and functions for formulas, that the documentation defines do not outlive the test."""
+    """Remove the operators and functions for formulas that the documentation defines."""
     operators, functions = set(OPERATORS), set(vars(TENSOR_FUNCTIONS))
     yield
     for name in OPERATORS.keys() - operators:
@@ -98,7 +98,7 @@ def run_blocks(text, names, path, before=0):
 
 @contextlib.contextmanager
 def without_collections():
-    """Sources of functions that are gone leave `linecache`, which must not happen while doctest looks through it."""
+    """Disable the garbage collector, which would remove sources from `linecache` while doctest reads it."""
     gc.disable()
     try:
         yield
@@ -163,7 +163,7 @@ def test_links_lead_somewhere(path):
 
 
 def anchors(path):
-    """The anchors that the headings of a Markdown file have."""
+    """Return the anchors of the headings of a Markdown file."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -173,7 +173,7 @@ def anchors(path):
 
 @pytest.fixture
 def peers(monkeypatch):
-    """The package of programs that other libraries are tried with, run as a script imports it."""
+    """Return the package of programs for other libraries, imported as by a script."""
     monkeypatch.syspath_prepend(str(PEERS))
     names = ("programs", "features", "libraries")
     page = runpy.run_path(str(PEERS / "__main__.py"), run_name="peers")
@@ -270,7 +270,7 @@ def test_the_text_of_each_error_ends_with_the_place_of_its_section():
 
 
 def words(text):
-    """The words of a text, without links and line breaks."""
+    """Return the words of a text, without links and line breaks."""
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).split()
 
 

@@ -23,13 +23,13 @@ DRAWN = 120
 
 @pytest.fixture(params=["fast", "plain"])
 def engine(request):
-    """Runs a test under each engine."""
+    """Run a test with each engine."""
     with plain_engine() if request.param == "plain" else contextlib.nullcontext():
         yield request.param
 
 
 def inputs_of(program, names):
-    """The tensors with respect to which a program is differentiated."""
+    """Return the tensors with respect to which a program is differentiated."""
     return [names[name] for name in (*(leaf.name for leaf in program.differentiable_leaves), *program.inputs)]
 
 

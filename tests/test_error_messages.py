@@ -72,7 +72,7 @@ LEAVES = {
     "fill": (_as_filled, ValueError, "array element"),
     "a field": (_as_field, AutogradError, r"zeros\(\), empty\(\)"),
     "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "make that a tensor first"),
-    "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "out= takes a Tensor"),
+    "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "make that array a tensor"),
     "np.put": (lambda x: np.put(np.zeros(2), [0], x), AutogradError, "np.put"),
     "np.asarray": (lambda x: np.asarray(x), AutogradError, r"tensor itself, which is an array, or asarray\(\) of"),
     "np.float64": (lambda x: np.float64(x), AutogradError, r"np.float64\(x\)"),

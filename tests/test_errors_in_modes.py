@@ -119,7 +119,7 @@ def computed(x):
 
 
 def outcome(program, x):
-    """The class of the error, and its message without what differs from run to run."""
+    """Return the class of the error, and its message without parts that differ from run to run."""
     with np.errstate(all="ignore"):
         try:
             program(*computed(x))

@@ -33,7 +33,7 @@ def from_file(save):
 
 
 def number_of(content):
-    """A number that depends on bytes or a text."""
+    """Return a number that depends on bytes or a text."""
     content = content.encode() if isinstance(content, str) else content
     return float(sum(content) % 251)
 
@@ -198,7 +198,7 @@ TRANSFORMS = ("func.grad", "func.jacrev", "func.jvp", "func.jacfwd", "compile")
 
 
 def through(name, n):
-    """A program whose result depends on a value that escapes."""
+    """Return a program whose result depends on a value that escapes."""
     opened = TRIES[name][n]
     return lambda x: (x * number(opened(x * 1.0))).sum()
 
@@ -259,7 +259,7 @@ def test_compiled_functions_in_transforms_equal_functions(leave, specialize):
 
 
 def detached(name, n):
-    """A program in which something of a value without a history leaves."""
+    """Return a program in which a value without a history escapes."""
     opened = TRIES[name][n]
     return lambda x: x * number(opened(x.detach() * 1.0))
 

@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).parents[1] / "examples" / "panel_fit.py"
 
 @pytest.fixture(scope="module")
 def example():
-    """The example as a module, by a name that other processes find."""
+    """Return the example as a module with a name that other processes can import."""
     sys.path.insert(0, str(SCRIPT.parent))
     try:
         yield importlib.import_module("panel_fit")
@@ -25,7 +25,7 @@ def example():
 
 
 def loss_in_numpy(parameters, series):
-    """The same recursion, with the states kept in lists."""
+    """Return the loss by the same recursion, with the states in lists."""
     alpha, beta, gamma = 1 / (1 + np.exp(-parameters[:3]))
     levels, trends, seasons, errors = [parameters[3]], [parameters[4]], list(parameters[5:]), []
     for t, observed in enumerate(series):

@@ -176,7 +176,7 @@ SLOPES = {
 
 
 def slope(function, at, along, step):
-    """The derivative of a function of arrays along a direction, by differences of fifth order."""
+    """Return the derivative of a function of arrays along a direction, by differences of fifth order."""
     one, two = (function(at + k * step * along) - function(at - k * step * along) for k in (1, 2))
     return (8.0 * one - two) / (12.0 * step)
 

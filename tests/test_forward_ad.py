@@ -25,7 +25,7 @@ V = np.cos(np.arange(12.0)).reshape(3, 4)
 
 
 def jvp(program, *pairs):
-    """The value of a program and its tangent, as arrays."""
+    """Return the value of a program and its tangent, as arrays."""
     with dual_level():
         out = program(*[make_dual(vg.Tensor(a), vg.Tensor(v)) for a, v in pairs])
         primal, tangent = unpack_dual(out)
@@ -33,7 +33,7 @@ def jvp(program, *pairs):
 
 
 def differences(program, *pairs):
-    """The tangent by central differences."""
+    """Return the tangent by central differences."""
     step = 1e-6
     ahead = program(*[vg.Tensor(a + step * v) for a, v in pairs]).numpy()
     behind = program(*[vg.Tensor(a - step * v) for a, v in pairs]).numpy()
@@ -56,7 +56,7 @@ def check(program, *pairs):
 
 
 def tangent(tensor):
-    """The tangent of a tensor as nested lists, or None."""
+    """Return the tangent of a tensor as nested lists, or None."""
     found = unpack_dual(tensor).tangent
     return None if found is None else found.tolist()
 
@@ -565,7 +565,7 @@ def test_a_write_through_an_unpacked_primal_clears_the_tangent():
 
 
 def hessian_products(program, a, v):
-    """The Hessian of a scalar program times a direction, in four ways; the last gives only that times the direction."""
+    """Return Hessian-vector products of a program in three ways, and the second derivative in the direction."""
     x = vg.Tensor(a, requires_grad=True)
     with dual_level():  # forward over reverse
         (grad,) = vg.autograd.grad(program(make_dual(x, vg.Tensor(v))), x)

@@ -492,17 +492,17 @@ def test_gradients_of_gradients():
 
 
 def of_jvp(f):
-    """The derivative of a function of one number, by pushing forward."""
+    """Return the derivative of a function of one number, by `jvp`."""
     return lambda x: func.jvp(f, (x,), (vg.ones_like(x),))[1]
 
 
 def of_vjp(f):
-    """By pulling back."""
+    """Return the derivative of a function of one number, by `vjp`."""
     return lambda x: func.vjp(f, x)[1](vg.ones_like(x))[0]
 
 
 def of_linearize(f):
-    """By linearizing."""
+    """Return the derivative of a function of one number, by `linearize`."""
     return lambda x: func.linearize(f, x)[1](vg.ones_like(x))
 
 

@@ -84,7 +84,7 @@ def derivatives(f, arrays):
 
 
 def assert_same(f, *arrays):
-    """A function and its functionalized form agree, to second order."""
+    """Check that a function and its functionalized form agree, to second order."""
     arrays = [np.asarray(array) for array in arrays]
     _, expected = derivatives(f, arrays)
     results, found = derivatives(func.functionalize(f), arrays)
@@ -209,7 +209,7 @@ PROGRAMS = {
 
 
 def copied(f):
-    """`f` on a copy of its arguments, as functionalize calls it."""
+    """Return `f` of a copy of its arguments, as functionalize calls it."""
     return lambda *args: f(*(arg.clone() for arg in args))
 
 
@@ -388,8 +388,8 @@ def test_writes_that_are_refused():
         (lambda: leaf[:1].fill_(0.0), LeafInPlaceError, "leaf"),
         (lambda: leaf.index_accumulate_(np.array([0]), 1.0), LeafInPlaceError, "leaf"),
         (lambda: leaf.__setitem__([0], 1.0), LeafInPlaceError, "leaf"),
-        (lambda: vg.ones(1).expand(3).mul_(2.0), OverlappingWriteError, "share places"),
-        (lambda: unseen.mul_(2.0), ViewInPlaceError, "made under no_grad"),
+        (lambda: vg.ones(1).expand(3).mul_(2.0), OverlappingWriteError, "share memory"),
+        (lambda: unseen.mul_(2.0), ViewInPlaceError, "created under no_grad"),
         (lambda: vg.ones(3).mul_(vg.ones(2, 3)), ValueError, "cannot be written"),
         (lambda: vg.ones(3).copy_(vg.ones(2, 3)), ValueError, "broadcast"),
         (lambda: vg.ones(3, dtype=int).mul_(1.5), TypeError, "int64"),

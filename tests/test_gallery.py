@@ -16,7 +16,7 @@ PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py") if "\ndef figure("
 
 @pytest.fixture(autouse=True)
 def examples(monkeypatch):
-    """The programs, imported as their own folder's scripts."""
+    """Return the programs, imported like scripts in their own folder."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     yield
     for name in PROGRAMS:

@@ -128,7 +128,7 @@ def test_report_names_input_output_element_both_numbers_and_tolerance():
     for part in (
         "output 1 (shape (2,)) with respect to input 2 (shape (2,)) is wrong in 2 of 4 entries",
         "output 1[1] with respect to input 2[1]",
-        "backward pass says 10, finite differences say 5",
+        "backward pass computes 10, finite differences 5",
         "atol=0.0001, rtol=0.01",
     ):
         assert part in message
@@ -142,7 +142,7 @@ def test_report_of_a_complex_gradient_names_the_parts():
 
 
 def test_missing_gradients_are_reported():
-    with pytest.raises(GradcheckError, match="the backward pass says that there is none, finite differences say 2"):
+    with pytest.raises(GradcheckError, match="the backward pass computes no gradient, finite differences 2"):
         gradcheck(lambda x: (x, vg.Tensor(x.tolist()) * 2.0), leaf_of(1.0))
 
 
@@ -155,7 +155,7 @@ def test_a_wrong_forward_formula():
     )
     inputs = (leaf(1.0, 2.0), leaf(3.0, 4.0))
     assert gradcheck(fn, inputs)
-    with pytest.raises(GradcheckError, match=r"with respect to input 1\[1\]: forward mode says 6, finite"):
+    with pytest.raises(GradcheckError, match=r"with respect to input 1\[1\]: forward mode computes 6, finite"):
         gradcheck(fn, inputs, check_forward_ad=True)
 
 
@@ -240,7 +240,7 @@ def test_invalid_arguments_raise():
         gradcheck(lambda x: x, vg.ones(2))
     with pytest.raises(ValueError, match="returns a tensor"):
         gradcheck(lambda x: 3.0, leaf_of(1.0))
-    with pytest.raises(ValueError, match="share places in memory"):
+    with pytest.raises(ValueError, match="share memory"):
         gradcheck(lambda x: x * x, leaf_of(1.0).expand(3))
     with pytest.warns(UserWarning, match="float32.*not precise enough"):
         gradcheck(lambda x: x * x, leaf_of(1.0, dtype=np.float32), raise_exception=False)
@@ -297,7 +297,7 @@ def test_forward_mode_alone():
     with pytest.raises(ValueError, match="nothing to check"):
         gradcheck(Cube.apply, leaf(0.5, 2.0), check_backward_ad=False)
     Cube.jvp = staticmethod(lambda ctx, tangent: 2 * tangent)
-    with pytest.raises(GradcheckError, match="forward mode says"):
+    with pytest.raises(GradcheckError, match="forward mode computes"):
         gradcheck(Cube.apply, leaf(0.5, 2.0), check_backward_ad=False, check_forward_ad=True)
 
 

@@ -33,7 +33,7 @@ from viewgrad.errors import AnomalyError, FreedGraphError, HookError, SavedValue
 
 
 def program(x):
-    """Saves inputs, outputs, parts and lists; writes to what was saved; views, gathers and custom functions."""
+    """Run a program that saves inputs, outputs, parts and lists, and writes to saved values."""
     base = vg.exp(x)
     row = base[0] * base[1]
     base[1] = row * 2
@@ -361,7 +361,7 @@ def test_operators_may_overwrite_their_own_saved_values():
 
 
 def lines_of(error):
-    """The lines of this file's source that an error shows."""
+    """Return the lines of this file's source that an error shows."""
     return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
@@ -455,7 +455,7 @@ def test_anomaly_reports_the_pass_that_created_a_node():
         (g,) = grad(y.sum(), x, create_graph=True)
     with detect_anomaly(), pytest.raises(AnomalyError) as caught:
         (g * np.inf).sum().backward()
-    assert "was done by the backward pass of SquareBackward" in str(caught.value)
+    assert "was during the backward pass of SquareBackward" in str(caught.value)
     assert "# the forward line" in str(caught.value)
 
 
@@ -605,7 +605,7 @@ def test_explain_writes_in_order():
         base += 1
     text = explain(view).split("\n")
     assert text[0] == "This is a view of float64 (3,), base[0], of a base of float64 (2, 3)."
-    assert text[1] == "The base was made by AddBackward. Then it was written to, in this order:"
+    assert text[1] == "The base was created by AddBackward. Then it was written to, in this order:"
     assert text[2].startswith("  1. MulBackward wrote to base[0]; it saved other")
     assert text[3] == "  2. CopyBackwards wrote to base[1, 1:]; values came from SliceBackward."
     assert text[4] == "  3. IndexPutBackward wrote to base[<mask of shape (2, 3)>]."
@@ -624,7 +624,7 @@ def test_explain_views_taken_between_writes():
     base = vg.ones(3) * vg.ones(3, requires_grad=True)
     base[0] = 1.0
     view = base[1:][1:]
-    assert "was made after write 1, by SliceBackward" in explain(view)
+    assert "was created after write 1, by SliceBackward" in explain(view)
     base[1] = 2.0
     assert "was rebuilt after write 2: AsStridedBackward" in explain(view)
     assert "from the current base history" in explain((vg.ones(3, requires_grad=True) * 2)[1:])

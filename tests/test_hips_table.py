@@ -17,7 +17,7 @@ NAMES = {"np": np, "func": func, "autograd": autograd, "viewgrad": viewgrad, "sc
 
 
 def code_of_rows():
-    """The pieces of code on the right of the table, by the first name on the left."""
+    """Return the code in the right column of the table, by the first name in the left column."""
     table = PAGE.read_text().split("| `autograd` | here |")[1].split("\n\n")[0]
     rows = [line.strip("|").split(" | ") for line in table.strip().splitlines()[1:]]
     pieces = [[re.findall("`([^`]+)`", cell) for cell in row] for row in rows]

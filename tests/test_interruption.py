@@ -43,7 +43,7 @@ class State:
         self.early_of_view = self.view * self.view
 
     def outcomes(self):
-        """The values of all tensors, each with its gradient; None for the gradient where it is refused."""
+        """Return the values of all tensors, each with its gradient, or None if the gradient is refused."""
         pairs = []
         for name in ("base", "view", "early", "early_of_view"):
             tensor = getattr(self, name)
@@ -252,7 +252,7 @@ def smoothed(y, x):
 
 @pytest.fixture
 def compiled():
-    """A compiled function that writes to its first argument, called until its program is used."""
+    """Return a compiled function that writes to its first argument, called until its program runs."""
     function = vg.compile(smoothed, executor="python")
     for _ in range(4):
         state = State()

@@ -34,7 +34,7 @@ def close(found, wanted, rtol):
 
 @functools.lru_cache(maxsize=4)
 def built(name, executor):
-    """The compiled function of a program, which tests that follow each other share."""
+    """Return the compiled function of a program, cached between consecutive tests."""
     return vg.compile(CORPUS[name].function, executor=executor)
 
 

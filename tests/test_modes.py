@@ -31,7 +31,7 @@ def test_no_grad_in_all_its_forms():
 
     @vg.no_grad
     def bare(t, *, factor=2):
-        """Doubles."""
+        """Return the tensor times 2."""
         assert not vg.is_grad_enabled()
         return t * factor
 
@@ -473,7 +473,7 @@ def check_grad_mode():
 
 
 def table(x, rows=12):
-    """A recurrence that writes row by row through views and reads what it wrote."""
+    """Run a recurrence that writes row by row through views and reads what it wrote."""
     out = vg.zeros((rows, x.shape[0]))
     out[0] = x
     for i in range(1, rows):

@@ -52,7 +52,7 @@ if hasattr(np, "cumulative_sum"):  # since NumPy 2.1
 
 
 def outcome(case, *arguments):
-    """The class of the error of a case, or the kind, shape and values of its result."""
+    """Return the class of the error of a case, or the kind, shape and values of its result."""
     try:
         result = case(*arguments)
     except (ValueError, TypeError, IndexError) as error:

@@ -28,7 +28,7 @@ def written(m):
 
 
 def filtered(np, m):
-    """A Kalman filter with products of matrices."""
+    """Run a Kalman filter with products of matrices."""
     state, covariance = np.matrix([[0.0], [1.0]]), np.matrix(np.eye(2))
     move, seen = np.matrix([[1.0, m[0, 0]], [0.0, 1.0]]), np.matrix([[1.0, 0.0]])
     for value in (0.3, 0.8, 1.1):

@@ -62,7 +62,7 @@ def check(operator, args, kwargs, means):
 
 
 def require_outcome(operator, args, kwargs, means, wrong_elsewhere):
-    """The operator passes, or fails at a derived call by the property `wrong_elsewhere` if that is given."""
+    """Check that the operator passes, or fails at a derived call by the property `wrong_elsewhere`, if given."""
     if wrong_elsewhere is not None:
         with pytest.raises(Failure) as found:
             check(operator, args, kwargs, means)
@@ -74,7 +74,7 @@ def require_outcome(operator, args, kwargs, means, wrong_elsewhere):
 
 
 def require_programs(failure, path, mended):
-    """The programs of a failure fail in a fresh interpreter; the one with imports passes with the mended module."""
+    """Check that the programs of a failure fail in a fresh interpreter, and pass with the corrected module."""
     expected = type(failure.__cause__ or AssertionError()).__name__
     programs = {"program": failure.program, "standalone": failure.standalone()}
     assert in_fresh_interpreter(programs) == dict.fromkeys(programs, expected)

@@ -604,7 +604,7 @@ def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
 
 
 def null_space(a):
-    """The projector onto the orthogonal complement of the columns of `a`, from a basis of it."""
+    """Return the projector onto the orthogonal complement of the columns of `a`, from a basis of it."""
     u = np.linalg.svd(a, full_matrices=True)[0]
     others = u[..., a.shape[-1] :]
     return others @ np.conj(np.swapaxes(others, -1, -2))
@@ -617,7 +617,7 @@ def null_space_of_rows(a):
 
 
 def by_inverse(a):
-    """The same for the columns, without a decomposition."""
+    """Return the projector for the columns, without a decomposition."""
     adjoint = np.conj(np.swapaxes(a, -1, -2))
     return np.eye(a.shape[-2]) - a @ np.linalg.inv(adjoint @ a) @ adjoint
 

@@ -30,7 +30,7 @@ NEEDS_MPMATH = {"cosine_cancels", "roots_cancel", "moments_cancel_unseen", "gram
 
 @pytest.fixture(autouse=True)
 def operators_as_before():
-    """Operators defined here do not outlive the test."""
+    """Remove the operators that a test defines."""
     before = set(OPERATORS)
     yield
     for name in OPERATORS.keys() - before:
@@ -40,7 +40,7 @@ def operators_as_before():
 
 
 def some(names, step):
-    """The names, of which only every few are not slow."""
+    """Return the names, of which most are marked slow."""
     slow = pytest.mark.slow
     return [name if i % step == 0 else pytest.param(name, marks=slow) for i, name in enumerate(names)]
 
@@ -78,7 +78,7 @@ def test_a_polished_operator_passes(name, tmp_path):
 
 
 def require_note(report):
-    """The gradient is NaN where the function has no derivative, which is noted."""
+    """Check that the gradient is NaN where the function has no derivative, and that this is noted."""
     assert any("NaN where the function has no derivative" in notice for notice in report.notices), report
 
 

@@ -59,12 +59,12 @@ NOTES = {
     "Projection": "it accepts other lengths (a few), but its gradient is wrong for them",
     "SelectColumns": "numbers of dimensions",
     "PortfolioRisk": "NaN where the function has no derivative (0 everywhere in w)",
-    "PlanckRatio": "NaN far away",
-    "InternalRate": "its result is enormous",
+    "PlanckRatio": "NaN at large arguments",
+    "InternalRate": "its result is huge",
     "Boltzmann": "inaccurate in half precision",
     "EllipticIntegral": "its gradients are wrong where it warns",
-    "negative_binomial_nll": "its gradient is 0 where numbers overflow or vanish",
-    "SoftThreshold": "with an option of 0, its gradient is wrong at one point alone",
+    "negative_binomial_nll": "its gradient is 0 if an intermediate value overflows",
+    "SoftThreshold": "if an option is 0, its gradient is wrong at a single point",
 }
 
 

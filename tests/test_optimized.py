@@ -12,7 +12,7 @@ TESTS = Path(__file__).parent
 
 
 def values(*flags, every):
-    """What `optimized_values.py` prints under options of the interpreter."""
+    """Return the output of `optimized_values.py` under options of the interpreter."""
     environment = os.environ | {"PYTHONPATH": str(TESTS.parent), "VIEWGRAD_CACHE": "0"}
     done = subprocess.run(
         [sys.executable, *flags, TESTS / "optimized_values.py", str(every)],

@@ -19,7 +19,7 @@ def drawn_index(rng, count):
 
 
 def drawn_windows(rng):
-    """Two functions that take windows of equal shape, each perhaps transposed, of a 4 x 4 matrix."""
+    """Draw two functions that return windows of equal shape, possibly transposed, of a 4 x 4 matrix."""
     rows, columns = rng.randint(1, 4), rng.randint(1, 4)
 
     def window(rows, columns):

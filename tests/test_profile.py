@@ -20,7 +20,7 @@ def rows_by_name(rows):
 
 
 def here(offset):
-    """The name that a profile gives to the line so many lines from the caller's."""
+    """Return the name of the line at an offset from the caller's line, as a profile shows it."""
     frame = sys._getframe(1)
     return f"{__file__}:{frame.f_lineno + offset}"
 

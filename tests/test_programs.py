@@ -44,7 +44,7 @@ BATCHES = 8
 
 @pytest.fixture
 def drawn(request):
-    """Draws a share of the programs and has them checked: `drawn(check, number, batch)`."""
+    """Return a function that draws a share of the programs and checks them: `drawn(check, number, batch)`."""
 
     def run(check, number: int | None = None, batch: int = 0, strategy=None, **kwargs) -> None:
         number = request.config.getoption("--programs") if number is None else number

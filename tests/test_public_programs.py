@@ -10,7 +10,7 @@ BATCHES = 4
 
 @pytest.fixture(autouse=True)
 def compiled_from_source(monkeypatch):
-    """Functions are compiled as users compile them: from their source if that is possible."""
+    """Compile functions as users do: from their source, if possible."""
     monkeypatch.setattr("viewgrad.compiler.api.SPECIALIZE", False)
 
 

@@ -112,25 +112,25 @@ def test_everything(operator):
 
 
 def call(sample, values=None):
-    """The outputs of the operator, as a tuple, with other values for some of its arguments."""
+    """Return the outputs of the operator as a tuple, with some arguments replaced."""
     sample = sample.replace(**(values or {}))
     result = sample.operator.function(*sample.args, **sample.kwargs)
     return result if isinstance(result, tuple) else (result,)
 
 
 def flat(values):
-    """The tensors or arrays among the arguments, lists taken apart."""
+    """Return the tensors or arrays among the arguments, also inside lists."""
     return [item for value in values.values() for item in (value if isinstance(value, list) else [value])]
 
 
 def arrays_of(sample):
-    """The arguments that can be differentiated, by name."""
+    """Return the arguments that can be differentiated, by name."""
     given = sample.bound()
     return {name: given[name] for name in sample.differentiable()}
 
 
 def mapped(function, values):
-    """A function of each tensor or array among the arguments."""
+    """Return the arguments with a function applied to each tensor or array."""
     return {
         name: [function(item) for item in value] if isinstance(value, list) else function(value)
         for name, value in values.items()

@@ -14,7 +14,7 @@ from viewgrad.tensor.storage import Storage
 
 @st.composite
 def writes_and_saves(draw):
-    """The shape of an array, and windows of it: by an index, known or not, through the flat array, of real parts."""
+    """Draw the shape of an array, and windows: by an index, in the flat array, and of real parts."""
     shape = draw(array_shapes(min_dims=1, max_dims=3, max_side=6))
     size = int(np.prod(shape))
     indices = basic_indices(shape, allow_newaxis=True, allow_ellipsis=True)

@@ -31,7 +31,7 @@ OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
 
 @pytest.fixture(autouse=True)
 def take_in_at_every_write(monkeypatch):
-    """As it is done in large graphs; and make lists of gradients at once, as where many elements are written."""
+    """Absorb sources at every write, and convert gradients to lists at once, as in large graphs."""
     monkeypatch.setitem(_write_number.__globals__, "MANY_WRITES", -1)
     monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 10**6)
 
@@ -120,7 +120,7 @@ NESTED = {
 
 @st.composite
 def steps(draw):
-    """A program on the elements of `a`, as tuples: what to do, and with which numbers and elements."""
+    """Draw a program on the elements of `a`, as tuples of an operation with its numbers and elements."""
     kinds = st.sampled_from([*OF_TWO, *OF_ONE, *NESTED, "sin", "read", "write", "write", "constant", "vector"])
     return draw(st.lists(st.tuples(kinds, *[st.integers(0, 9)] * 3), min_size=1, max_size=25))
 
@@ -311,13 +311,13 @@ def names(node):
 
 
 def written(result):
-    """A scalar that has been written to an array, so that it has taken in its source."""
+    """Return a scalar that was written to an array and has absorbed its source."""
     vg.zeros(1)[0] = result
     return result
 
 
 def cell(r, cost):
-    """A cell of a soft-DTW."""
+    """Return a cell of soft-DTW."""
     return cost[0] - vg.log(vg.exp(-r[0]) + vg.exp(-r[1]) + vg.exp(-r[2]))
 
 

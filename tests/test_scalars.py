@@ -767,7 +767,7 @@ def test_rows_that_python_swaps_are_views_as_in_numpy():
 
 
 def total(result):
-    """One number that depends on everything in a program's result."""
+    """Return a number that depends on everything in a program's result."""
     return (result * np.arange(1.0, result.size + 1).reshape(result.shape)).sum() if np.ndim(result) else result
 
 

@@ -27,7 +27,7 @@ def stiff(t, y, fast):
 
 
 def differences(function, value, h=1e-5):
-    """The derivatives of a function of an array, by differences."""
+    """Return the derivatives of a function of an array, by differences."""
     value = np.array(value, float)
     found = []
     for place in np.ndindex(value.shape):

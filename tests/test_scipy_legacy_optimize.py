@@ -38,7 +38,7 @@ SEARCHES = {
 
 
 def pair(x, a, b):
-    """The value and its slopes, as tensors."""
+    """Return the value and its slopes, as tensors."""
     down = 2 * (x[0] - a) + 0.2 * x[0] * x[1] ** 2, 4 * (x[1] - a * b) + 0.2 * x[1] * x[0] ** 2
     return bowl(x, a, b), tensors.stack([tensors.asarray(each) for each in down])
 

@@ -23,7 +23,7 @@ def leaf(data):
 
 
 def differences(f, point, step=1e-6):
-    """The Jacobian of a function of arrays, by central differences."""
+    """Return the Jacobian of a function of arrays, by central differences."""
     columns = []
     for place in np.ndindex(point.shape):
         move = np.zeros_like(point)
@@ -33,7 +33,7 @@ def differences(f, point, step=1e-6):
 
 
 def compare(ours, scipys, point, rtol=1e-6, atol=1e-7):
-    """Values and slopes of a function of tensors, and of SciPy's of arrays."""
+    """Compare the values and slopes of a function of tensors with those of SciPy's function of arrays."""
     np.testing.assert_allclose(ours(leaf(point)).detach().numpy(), scipys(point), rtol=1e-10, atol=1e-12)
     found = func.jacrev(ours)(vg.Tensor(point)).numpy()
     expected = differences(scipys, point)

@@ -36,7 +36,7 @@ def of_families(x):
 
 
 def of_periods(x):
-    """Operators of periodic sequences."""
+    """Return operators of periodic sequences."""
     found = [fftpack.diff(row(x), 2, period=3.0), fftpack.shift(row(x), 0.3), fftpack.hilbert(row(x))]
     found += [fftpack.tilbert(row(x), 0.5), fftpack.itilbert(row(x), 0.5), fftpack.ihilbert(row(x)[:4])]
     found += [f(row(x), 0.3, 0.4) for f in (fftpack.sc_diff, fftpack.cs_diff, fftpack.ss_diff, fftpack.cc_diff)]
@@ -100,7 +100,7 @@ def diagonal_systems(x):
 
 
 def assembled(x):
-    """A chain of springs, assembled from the stiffness matrix of each."""
+    """Return the stiffness matrix of a chain of springs, assembled from their own matrices."""
     stiffness = sparse.lil_matrix((5, 5))
     for number in range(4):
         ends = [number, number + 1]

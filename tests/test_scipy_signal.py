@@ -20,7 +20,7 @@ ROOTS, POLES = np.array([0.5 + 0.2j, 0.5 - 0.2j]), np.array([0.3 + 0.4j, 0.3 - 0
 
 
 def moduli(result):
-    """The absolute values of the last result."""
+    """Return the absolute values of the last result."""
     return abs(result[-1]) if isinstance(result, tuple) else abs(result)
 
 

@@ -59,7 +59,7 @@ def test_other_code_or_another_seed_is_another_run():
 
 @pytest.fixture
 def suite(tmp_path):
-    """A separate suite with the plugins of this one."""
+    """Return a separate suite with the plugins of this one."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     folder = tmp_path / "tests"
     folder.mkdir()

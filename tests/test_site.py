@@ -13,7 +13,7 @@ BUILDING = ROOT / "docs" / "building"
 
 @pytest.fixture(autouse=True, scope="module")
 def building():
-    """The modules that make the site, imported as its hook imports them."""
+    """Return the modules that build the site, imported as by its hook."""
     paths = [str(BUILDING), str(ROOT / "tools")]
     sys.path[:0] = paths
     yield

@@ -113,7 +113,7 @@ class Writer:
         self.lines.append(line)
 
     def new(self, expression: str, writable: bool, view: bool = False) -> None:
-        """A line that makes a tensor; without dimensions a scalar, which is not written to, unless it is a view."""
+        """Draw a line that creates a tensor, or a scalar, which is not written to unless it is a view."""
         name = f"t{self.count}"
         self.count += 1
         self.do(f"{name} = {expression}")
@@ -123,7 +123,7 @@ class Writer:
             self.tame(name)
 
     def write(self, line: str, name: str) -> None:
-        """A line that writes to a tensor."""
+        """Run a line that writes to a tensor."""
         self.do(line)
         self.tame(name)
 
@@ -139,7 +139,7 @@ class Writer:
         return self.random.choice(self.writable)
 
     def operand(self, shape: tuple[int, ...], complex_too: bool) -> str:
-        """A name, or a number, that can be broadcast to a shape."""
+        """Return a name, or a number, that can be broadcast to a shape."""
         for _ in range(4):
             name = self.any()
             value = self.names[name]
@@ -150,7 +150,7 @@ class Writer:
         return self.random.choice(["0.7", "-1.2", "0.25"])
 
     def basic(self, shape: tuple[int, ...]) -> str:
-        """A basic index of a tensor of a shape, as source."""
+        """Return a basic index of a tensor of a shape, as source."""
         items = []
         for extent in shape:
             kind = self.random.randrange(8)
@@ -279,7 +279,7 @@ class Writer:
             self.new(f"{name}.{self.random.choice(['detach', 'clone'])}()", True, view=True)
 
     def in_place(self) -> tuple[str, str]:
-        """A line that writes in place, and the name that it writes to."""
+        """Draw a line that writes in place, and the name that it writes to."""
         name = self.target()
         value = self.names[name]
         kind = self.random.randrange(9)
@@ -364,7 +364,7 @@ def is_broadcastable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def drawn_leaves(seed: int):
-    """The leaves of a program and the directions that they move in, and an array outside, or None."""
+    """Draw the leaves of a program and their directions, and an external array or None."""
     rng = np.random.default_rng(seed)
     leaves = {}
     for i in range(int(rng.integers(1, 4))):
@@ -488,7 +488,7 @@ def fails(seed: int, lines: list[str]) -> BaseException | None:
 
 
 def shortened(seed: int, lines: list[str], error: BaseException) -> tuple[list[str], BaseException]:
-    """The lines without those that are not needed for an error of the same type."""
+    """Return the lines without those that are not needed for an error of the same type."""
     count = len(lines)
     while count:
         start = len(lines)

@@ -19,7 +19,7 @@ NUMBA_QUICK = {"fir", "stack_machine", "pid_object"}
 
 
 def mapped(value, change):
-    """The arguments with `change` applied to the arrays of floats in them."""
+    """Return the arguments with `change` applied to the arrays of floats in them."""
     if isinstance(value, np.ndarray):
         return change(value) if value.dtype.kind in "fc" else value.copy()
     if isinstance(value, (list, tuple)):

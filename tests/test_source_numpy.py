@@ -82,7 +82,7 @@ def arguments(n):
 
 
 def along(function, given, step=1e-6):
-    """The derivative of a function along a direction, by central differences."""
+    """Return the derivative of a function along a direction, by central differences."""
     ways = [np.cos(1.0 + np.arange(each.size)).reshape(each.shape) for each in given[:3]]
     ends = [function(*[each + sign * step * way for each, way in zip(given, ways)], given[3]) for sign in (1, -1)]
     return (ends[0] - ends[1]) / (2 * step), ways

@@ -516,7 +516,7 @@ def test_shared_arrays_are_not_reused():
 
 
 def backward_text(f, *args):
-    """The text of the reverse of a program."""
+    """Return the text of the reverse of a program."""
     source = read(f, *args)
     wanted = [n for n, each in enumerate(source.inputs) if each.kind.dtype == "d"]
     return build(source, wanted, "python", wraps=False).text.partition("-- backwards")[2]

@@ -19,7 +19,7 @@ LENGTHS = (7, 1, 2, 3, 12)
 
 
 def replaced(f, *args, is_checked=False):
-    """The text of a program after the pass."""
+    """Return the text of a program after the pass."""
     source = Reader().source(f, args, {})
     kinds, names = dict(source.kinds), [each.name for each in source.inputs]
     body = check_bounds(source.body, Definitions(source.body, names))
@@ -118,7 +118,7 @@ def made(text):
 
 
 def recurrence(seed):
-    """A program of loops with constant distances between the elements that they read and write."""
+    """Draw a program of loops with constant distances between reads and writes."""
     draw = random.Random(seed)
 
     def place(counter, outer):

@@ -168,7 +168,7 @@ def two_loops(a, x):
 
 
 def kept_through(a, x):
-    """Variables that few iterations bind."""
+    """Return variables that are bound in few iterations."""
     s, w = a * 1.0, np.ones(2) * x
     for t in range(180):
         x = np.cos(x) * a + 0.1
@@ -235,7 +235,7 @@ def test_gradients_match_those_without_a_limit(case, executor):
 
 
 def least_runs(steps, snapshots):
-    """The fewest steps that are run to reverse some steps, those that are run with the tape aside, by the recursion."""
+    """Return the minimum number of steps that are run to reverse a loop, by the recursion."""
     known = {}
 
     def least(n, s):

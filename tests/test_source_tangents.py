@@ -83,7 +83,7 @@ CASES = [
 
 
 def floats(tree):
-    """The arguments whose leaves are floats, by number."""
+    """Return the numbers of the arguments whose leaves are floats."""
     return [n for n, arg in enumerate(tree) if not isinstance(arg, onp.ndarray) or arg.dtype == float]
 
 

@@ -60,7 +60,7 @@ def assert_by_source(c, kinds=None):
 
 
 def first(f, arguments):
-    """The function of the first argument."""
+    """Return the function of the first argument."""
     rest = [vg.Tensor(each) if isinstance(each, np.ndarray) and each.dtype == float else each for each in arguments[1:]]
     return lambda x: f(x, *rest)
 

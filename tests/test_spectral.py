@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def hermitian(spectrum, is_complex=False):
-    """A matrix with these eigenvalues."""
+    """Return a matrix with these eigenvalues."""
     n = len(spectrum)
     q = np.linalg.qr(RNG.normal(size=(n, n)) + (1j * RNG.normal(size=(n, n)) if is_complex else 0))[0]
     return (q * np.array(spectrum)) @ q.T.conj()

@@ -65,7 +65,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
     @precondition(lambda self: self.writer is not None and len(self.writer.sketch.arrays) > 5)
     @rule(data=st.data())
     def forget(self, data):
-        """Views live on without the name of their base."""
+        """Delete the name of a base; its views stay alive."""
         name = data.draw(st.sampled_from([name for name in self.writer.sketch.arrays if not name.startswith("x")]))
         note(f"del {name}")
         del self.names[name], self.writer.sketch.arrays[name]
@@ -140,7 +140,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
             assert (tensor.grad_fn is None) == leaf, name
 
     def teardown(self):
-        """As the user sees the memory, too."""
+        """Check the memory as the user reads it."""
         known = self.arrays()
         seen = [(name, tensor.detach().numpy(), array) for name, tensor, array, _ in known]
         for i, (name, window, array) in enumerate(seen):

@@ -33,7 +33,7 @@ def test_masked_values_send_no_nan():
 
 
 def second(function, *arrays):
-    """The Hessian of a function of several numbers."""
+    """Return the Hessian of a function of several numbers."""
     tensors = [vg.Tensor(array, requires_grad=True) for array in arrays]
     firsts = grad(function(*tensors), tensors, create_graph=True, materialize_grads=True)
     rows = [grad(g, tensors, retain_graph=True, materialize_grads=True) for g in firsts]

@@ -31,7 +31,7 @@ def numbers_for(kind):
 
 
 def change_text(rng, text):
-    """A text with a line, a letter or a number changed."""
+    """Draw a text with a line, a letter or a number changed."""
     lines = text.split("\n")
     place = rng.randrange(len(lines))
     line = lines[place]
@@ -60,7 +60,7 @@ def change_text(rng, text):
 
 
 def change_graph(rng, graph):
-    """A graph with an input, a type, a kind, options or the place of a node changed behind its back."""
+    """Draw a graph with an input, a type, a kind, an option or the place of a node corrupted."""
     nodes = list(graph.nodes())
     node = rng.choice(nodes)
     values = [value for each in nodes for value in each.outputs] + list(graph.inputs)

@@ -14,7 +14,7 @@ from viewgrad.symbolic import function_of
 
 
 def averages(x, weights):
-    """Writes through views that overlap, and one by indices; gives a tensor and a view of another."""
+    """Write through overlapping views and by indices; return a tensor and a view of another one."""
     y = x * x
     part = y[1:]
     y[1:] += y[:-1] * weights

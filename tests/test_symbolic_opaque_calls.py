@@ -134,7 +134,7 @@ def test_results_of_another_dtype_are_refused():
 
 
 def names_and_leaves(call):
-    """The names of a drawn call's arrays, and leaves for them."""
+    """Return the names of a drawn call's arrays, and leaves for them."""
     arrays = [array.copy(order="K") for array in call.arrays.values()]
     leaves = [vg.Tensor(array, requires_grad=array.dtype.kind in "fc") for array in arrays]
     return list(call.arrays), leaves

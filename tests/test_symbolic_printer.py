@@ -10,7 +10,7 @@ from viewgrad.symbolic import differentiate, parse, trace
 
 
 def heron(x):
-    """A square root by three of Heron's steps."""
+    """Return a square root by three of Heron's steps."""
     root = x
     for _ in range(2):
         root = (root + x / root) * 0.5
@@ -18,7 +18,7 @@ def heron(x):
 
 
 def overlapping(x):
-    """Writes through views that overlap."""
+    """Write through views that overlap."""
     y = x.clone()
     left, right = y[:3], y[1:]
     left *= 2.0
@@ -28,7 +28,7 @@ def overlapping(x):
 
 
 def transposed(x):
-    """A diagonal and a row of a transposed table, written to."""
+    """Write to a diagonal and a row of a transposed table."""
     table = vg.zeros(2, 2)
     table.T[0] = x
     table.diagonal()[...] = x * x
@@ -44,7 +44,7 @@ def clipped(x, limit):
 
 
 def unrecorded(x):
-    """Writes that are not in the history: under no_grad, and through a detached tensor."""
+    """Write without recording: under no_grad, and through a detached tensor."""
     y = x * x
     with vg.no_grad():
         y[0] = 1.0

@@ -19,7 +19,7 @@ BATCHES = 4
 
 
 def as_function(program):
-    """A program as a function of its leaves, the arrays that these hold, and what makes them."""
+    """Return a program as a function of its leaves, the arrays of the leaves, and a function that creates them."""
     made = program.make_leaves()
     names = [leaf.name for leaf in program.leaves if leaf.requires_grad]
     arrays = [made[name].detach().numpy().copy("K") for name in names]

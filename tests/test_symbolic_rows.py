@@ -12,7 +12,7 @@ DIFFERENTIABLE = [o for o in OPERATORS.values() if o.formulas and not o.user_def
 
 
 def call_of(sample):
-    """A sample as a function of the tensors in it, and the arrays that these hold."""
+    """Return a sample as a function of its tensors, and the arrays of these."""
     given = sample.bound()
     names = [a.name for a in sample.operator.signature.tensors if given.get(a.name) is not None]
     leaves = []

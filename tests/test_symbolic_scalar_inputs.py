@@ -27,7 +27,7 @@ def leaf():
 
 
 def scalar(value):
-    """A scalar with a history, and the leaf that it comes from."""
+    """Return a scalar with a history, and its leaf."""
     given = vg.Tensor([value], requires_grad=True)
     return given, given[0]
 

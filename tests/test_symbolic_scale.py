@@ -26,7 +26,7 @@ def leaf(length):
 
 
 def run_as_graph(x):
-    """The gradient of the recurrence, through the source of its graph; and how many nodes there were."""
+    """Return the gradient of the recurrence by the source of its graph, and the number of nodes."""
     gradient = differentiate(trace(recurrence, x), copy=False)
     count = len(gradient.f)
     passes.specialize_autograd_zero(gradient.df, range(1, len(gradient.df_input_vjps)))
@@ -79,7 +79,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def peak_of(length):
-    """The peak memory, in bytes, of a process that traces, differentiates and runs a recurrence."""
+    """Return the peak memory, in bytes, of a process that traces, differentiates and runs a recurrence."""
     tests = Path(__file__).parent
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
     command = [sys.executable, "-c", MILLION, str(length)]

@@ -16,7 +16,7 @@ SHARE = 40  # the number of drawn programs checked here
 
 
 def as_function(program):
-    """A program as a function of its leaves; it gives everything that its lines have bound."""
+    """Return a program as a function of its leaves that returns all variables."""
 
     def function(*leaves):
         found = program.run(dict(zip(program.leaves, leaves, strict=True)))
@@ -27,7 +27,7 @@ def as_function(program):
 
 
 def leaves_of(program, seed=None):
-    """Leaves with the elements of a program's; with a seed, these are moved."""
+    """Return leaves with the elements of a program's leaves, perturbed if a seed is given."""
     leaves = [leaf.copy(order="K") for leaf in program.leaves.values()]
     if seed is not None:
         rng = np.random.default_rng(seed)

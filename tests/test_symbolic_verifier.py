@@ -89,7 +89,7 @@ BROKEN = {
         "mul .* has 1 uses, but lists 2",
     ),
     "owner": (changed(reverse, lambda g, n: setattr(n.blocks[0], "owner", None), "GradOf"), "does not own its block"),
-    "outputs": (changed(reverse, lambda g, n: n.blocks[0].add_output(n.inputs[0]), "GradOf"), "other outputs than its"),
+    "outputs": (changed(reverse, lambda g, n: n.blocks[0].add_output(n.inputs[0]), "GradOf"), "outputs that differ"),
     "no gradient": (changed(reverse, other_inputs(lambda g, n: ()), "GradOf"), "takes no gradients"),
     "type": (changed(reverse, with_type(FLOAT, (7,)), "GradOf"), r"but is declared as float64\[7\]"),
     "no block": (changed(plain, with_kind("GradOf")), "or lacks one"),

@@ -26,7 +26,7 @@ PROGRAMS = {function.__name__: make for function, make in SPACE["LOOPS"].items()
 
 
 def total(results):
-    """A number that depends on all results of a program."""
+    """Return a number that depends on all results of a program."""
     if isinstance(results, (tuple, list)):
         return sum((0.7**number) * total(each) for number, each in enumerate(results))
     if isinstance(results, dict):

@@ -25,7 +25,7 @@ def powers(x):
 
 
 def horner(x):
-    """A polynomial by Horner's rule, in one row of a buffer whose other row is overwritten meanwhile."""
+    """Return a polynomial by Horner's rule, in one row of a buffer whose other row is overwritten meanwhile."""
     buffer = vg.zeros(2, x.size)
     value, scratch = buffer
     for coefficient in COEFFICIENTS[::-1]:
@@ -37,7 +37,7 @@ def horner(x):
 
 
 def exponential(x):
-    """The first terms of the exponential's series, added up and multiplied on in two columns of one array."""
+    """Return the first terms of the exponential series, accumulated in two columns of one array."""
     state = vg.zeros(x.size, 2)
     state[:, 0] = 1.0
     state[:, 1] = 1.0

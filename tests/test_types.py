@@ -187,7 +187,7 @@ def test_the_stub_files_are_current(monkeypatch):
 
 
 def errors_of(checker, program):
-    """The lines of a type checker's output that are errors."""
+    """Return the lines of a type checker's output that are errors."""
     package = Path(viewgrad.__file__).parent.parent
     if checker == "mypy":
         cache = str(program.parent / "cache")

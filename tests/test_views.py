@@ -104,7 +104,7 @@ def test_a_write_through_a_view_taken_under_no_grad_is_not_lost(write):
     b = t.clone()
     with vg.no_grad():
         view = b[:1]
-    with pytest.raises(ViewInPlaceError, match="made under no_grad"):
+    with pytest.raises(ViewInPlaceError, match="created under no_grad"):
         if write == "mul":
             view *= 2.0
         elif write == "assign":

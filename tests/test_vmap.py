@@ -12,7 +12,7 @@ RNG = np.random.default_rng(7)
 
 
 def recurrence(x, a):
-    """Writes to its arguments, loops, and branches on a value."""
+    """Run a recurrence that writes to its arguments and branches on a value."""
     y = vg.zeros(len(x))
     x[1:] *= a
     a *= 2.0
@@ -158,7 +158,7 @@ def test_cost_is_linear_in_the_number_of_examples():
         (lambda: func.vmap(lambda x: x)(vg.ones((0, 3))), "empty"),
         (lambda: func.vmap(lambda x: x[: int(x[0].item())])(vg.arange(6.0).reshape(3, 2)), "different shapes"),
         (lambda: func.vmap(lambda x: (x, int(x.item())))(vg.arange(3.0)), "a different structure"),
-        (lambda: func.vmap(lambda x: x, out_axes=None)(vg.ones(3)), "out_axes takes ints"),
+        (lambda: func.vmap(lambda x: x, out_axes=None)(vg.ones(3)), "out_axes must contain ints"),
     ],
 )  # fmt: skip
 def test_invalid_batches_raise(call, message):

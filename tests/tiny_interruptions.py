@@ -16,7 +16,7 @@ from viewgrad.tensor.modes import ENTERED, MODE
 
 
 def names_after(program, number):
-    """The names that hold something after so many lines, and the leaf."""
+    """Return the variables that are bound after a number of lines, and the leaf."""
     x = vg.Tensor(program.leaf, requires_grad=True)
     names = {"np": np, "vg": vg, "x": x}
     for line in program.lines[:number]:
@@ -25,7 +25,7 @@ def names_after(program, number):
 
 
 def outcomes(program, names, x):
-    """By name the value and the gradient of a weighted sum; None for the gradient where it is refused."""
+    """Return, by name, the value and the gradient of a weighted sum, or None if the gradient is refused."""
     found = {}
     for name in program.known:
         tensor = names.get(name)

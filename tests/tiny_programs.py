@@ -105,7 +105,7 @@ class TinyProgram:
         return np.asfortranarray(array) if self.layout == "F" else array
 
     def do(self, line: str, change: str) -> None:
-        """The changes first, which need the values as they were."""
+        """Apply the changes that need the previous values first."""
         if change:
             exec(code_of(change), self.names)
         exec(code_of(line), self.names)
@@ -167,7 +167,7 @@ class TinyProgram:
         return text
 
     def attempt(self, new, line, change) -> None:
-        """A line, unless NumPy refuses it or makes large numbers of it; where it fails half-way, all is undone."""
+        """Run a line, unless NumPy refuses it or it creates large numbers; undo it if it fails halfway."""
         names = self.names
         reference = line.replace(".detach()", "") if ".detach()" not in line else ""
         before = {key: value.copy() for key, value in names.items() if type(value) is np.ndarray}

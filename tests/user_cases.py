@@ -46,7 +46,7 @@ def leaves(tree):
 
 
 def reduced(result):
-    """A weighted sum of the results of a program."""
+    """Return a weighted sum of the results of a program."""
     total = 0.0
     for number, leaf in enumerate(leaves(result)):
         array = np.asarray(leaf.detach() if hasattr(leaf, "detach") else leaf)

@@ -123,7 +123,7 @@ def stiff_kinetics_implicit_euler(k, y0, steps):
 
 @case(lambda r, n: (np.array([1.0, 0.5]), 0.1 * vector(r, n), 3 * r.random(n)), (7, 11))
 def ewald_like_pair_sum(par, q, x):
-    """A sum over pairs with a cutoff and a list of neighbours that is built first."""
+    """Return a sum over pairs with a cutoff, by a list of neighbours that is built first."""
     n = len(x)
     neighbours = []
     for i in range(n):
@@ -157,7 +157,7 @@ def thin_film_transfer_matrix(thickness, k):
 
 @case(lambda r, n: (0.2 * vector(r, n), np.array([1.0, 0.3])), (12, 18))
 def duffing_events(force, par):
-    """An oscillator that hits a wall; the times of the hits are found by interpolation."""
+    """Return the times when an oscillator hits a wall, found by interpolation."""
     x, v, t = 0.5, 0.0, 0.0
     dt = 0.1
     hits = 0

@@ -141,7 +141,7 @@ INFINITE_SLOPES: Final = "If the incoming gradient is 0, this gradient is 0 too,
 
 
 def docstring_of(operator: Operator, where: str) -> str:
-    """The docstrings of operators: what each computes, its arguments and result, its gradient, and an example.
+    """Return the docstring of each operator: what it computes, its arguments and result, its gradient, and an example.
 
     Arguments:
         operator: any operator.
@@ -153,7 +153,7 @@ def docstring_of(operator: Operator, where: str) -> str:
 
 
 def docstring_of_reduction(operator: Operator, function: Callable[..., Any]) -> str:
-    """A docstring for a function around an operator, which takes the options that NumPy's function has.
+    """Return a docstring for a function around an operator, with the options of NumPy's function.
 
     Arguments:
         operator: what it consists of.
@@ -240,7 +240,7 @@ def _annotation(argument: Argument, stated: dict[str, str]) -> str:
 
 
 def docstrings_file(types: dict[str, dict[str, str]]) -> str:
-    """The text of the file.
+    """Return the text of the file.
 
     Arguments:
         types: of each operator, the types of its options, and of its result as "return".

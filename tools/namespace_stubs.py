@@ -46,7 +46,7 @@ from typing import Any
 
 
 def namespace_stubs() -> dict[Path, str]:
-    """The stub files, each with its path."""
+    """Return the stub files, each with its path."""
     modules = {
         "viewgrad.math": ("math", "typed_math.pyi"),
         "viewgrad.numpy": ("numpy", "numpy/typed.pyi"),
@@ -81,7 +81,7 @@ def _stub(name: str, original: str) -> str:
 def _entry(
     module: str, name: str, value: Any, theirs: Any, imports: set[str], is_numpys: bool
 ) -> list[str]:
-    """The declaration of one name; in NumPy's namespace, functions with an operator return a tensor."""
+    """Return the declaration of a name; in NumPy's namespace, functions with an operator return a tensor."""
     if isinstance(value, type):
         home = value.__module__
         base = value.__mro__[1]
@@ -114,7 +114,7 @@ def _entry(
 
 
 def _parameters(value: Any, theirs: Any) -> str:
-    """The parameters of a function as the original has them."""
+    """Return the parameters of a function, as in the original."""
     for each in (theirs, value):
         try:
             signature = inspect.signature(each)
@@ -140,20 +140,20 @@ def _shown(parameters: list[inspect.Parameter]) -> str:
 
 
 def _returned(name: str) -> str:
-    """The type of what a function returns, if the operator of that name returns one tensor."""
+    """Return the return type of a function, if the operator of that name returns one tensor."""
     return "Tensor" if name in _tensors() else "Any"
 
 
 @functools.cache
 def _tensors() -> frozenset[str]:
-    """The names of functions that return one tensor."""
+    """Return the names of functions that return one tensor."""
     text = (PACKAGE / "operators" / "typed.pyi").read_text()
     found = re.findall(r"^def (\w+)\(.*?\) -> (.*?):", text, re.MULTILINE | re.DOTALL)
     return frozenset(name for name, returned in found if returned == "Tensor") | MAKERS
 
 
 def _bound(module: types.ModuleType) -> set[str]:
-    """The names that a checker finds in a module itself."""
+    """Return the names that a type checker finds in a module itself."""
     assert module.__file__ is not None
     names: set[str] = set()
     for node in ast.parse(Path(module.__file__).read_text()).body:

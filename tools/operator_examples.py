@@ -53,7 +53,7 @@ def example_of(operator: Operator, where: str, library: Any) -> str:
 
 
 def _short(value: Any, operator: Operator) -> Any:
-    """Arrays with fewer digits and, where elements have nothing to do with each other, with fewer elements."""
+    """Return arrays with fewer digits and, if their elements are independent, with fewer elements."""
     if isinstance(value, list):
         return [_short(item, operator) for item in value]
     if not isinstance(value, np.ndarray):

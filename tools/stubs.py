@@ -67,7 +67,7 @@ OF_DEFAULTS: Final = {bool: "bool", float: "float", str: "str"}  # an int may st
 
 
 def functions_stub() -> str:
-    """The text of the stub file of the functions."""
+    """Return the text of the stub file of the functions."""
     parts = [HEADER.format(subject="The operators as functions.", tensor="..tensor")]
     for name, operator in sorted(OPERATORS.items()):
         if name[0] == "_":
@@ -83,7 +83,7 @@ def functions_stub() -> str:
 
 
 def methods_stub() -> str:
-    """The text of the stub file of the methods."""
+    """Return the text of the stub file of the methods."""
     parts = [HEADER.format(subject="The operators as methods of a tensor.", tensor=""), "class OperatorMethods:"]
     for name, function in sorted(_methods()):
         operator = OPERATORS.get(name.removesuffix("_"))
@@ -100,7 +100,7 @@ def methods_stub() -> str:
 
 
 def written_stubs() -> Mapping[Path, str]:
-    """The stub files and the file of docstrings, and what is to stand in them."""
+    """Return the stub files and the file of docstrings, with their contents."""
     types = {
         name: {each.name: _type_of(each) for each in operator.signature.arguments} | {"return": _result(operator)}
         for name, operator in OPERATORS.items()
@@ -114,13 +114,13 @@ def written_stubs() -> Mapping[Path, str]:
 
 
 def _public(name: str) -> str:
-    """The parameters of a function of NumPy's name; empty if `viewgrad` has none of that name."""
+    """Return the parameters of the NumPy function of a name; empty if `viewgrad` has no such name."""
     function = common_function(getattr(np, name, None))
     return "" if function is None else _parameters(function)
 
 
 def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The methods that were attached to `Tensor` after it was defined, and are no part of Python's protocols."""
+    """Return the methods attached to `Tensor` after its definition, except those of Python's protocols."""
     for name, value in vars(Tensor).items():
         if name.startswith("__") or not inspect.isfunction(value):
             continue
@@ -134,7 +134,7 @@ def _is_attached(function: Callable[..., Any]) -> bool:
 
 
 def _property(name: str, value: property) -> str:
-    """A property, with its setter where it has one."""
+    """Return the declaration of a property, and of its setter if it has one."""
     stated = getattr(value.fget, "__annotations__", {}).get("return")
     result = stated if isinstance(stated, str) and _is_plain(stated) else "Tensor"
     lines = ["    @property", f"    def {name}(self) -> {result}:", f'        """{inspect.getdoc(value)}"""', ""]
@@ -153,7 +153,7 @@ def _definition(name: str, arguments: str, result: str, doc: str) -> str:
 
 
 def _arguments(operator: Operator, method: bool = False) -> str:
-    """The arguments of a row, with their types."""
+    """Return the arguments of a row, with their types."""
     parts = []
     starred = False
     for position, argument in enumerate(operator.signature.arguments):
@@ -184,7 +184,7 @@ def _type_of(argument: Argument) -> str:
 
 
 def _option(name: str, default: Any) -> str:
-    """The type of an option with this name and default."""
+    """Return the type of an option with this name and default."""
     stated = NAMED.get(name, OF_DEFAULTS.get(type(default), "Any"))
     return f"{stated} | None" if default is None and stated in ("bool", "int", "float") else stated
 
@@ -195,7 +195,7 @@ def _result(operator: Operator) -> str:
 
 
 def _parameters(function: Callable[..., Any], method: bool = False) -> str:
-    """The parameters of a function that is composed of operators, with the types that it states, or that they have."""
+    """Return the parameters of a composite function, with their declared or inferred types."""
     parts = []
     state = ""
     for position, parameter in enumerate(inspect.signature(function).parameters.values()):

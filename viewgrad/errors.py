@@ -90,7 +90,7 @@ class AutogradError(Documented, RuntimeError):
         >>> pickle.dumps(x * 2.0)
         Traceback (most recent call last):
             ...
-        viewgrad.errors.AutogradError: only leaf tensors can be pickled, and this one was made by ...
+        viewgrad.errors.AutogradError: only leaf tensors can be pickled, and this one was created by ...
         See help(viewgrad.errors.AutogradError), or ...
     """
 
@@ -116,7 +116,7 @@ class LeafInPlaceError(AutogradError):
 class ViewInPlaceError(AutogradError):
     """A write through a view cannot be added to the history of its base.
 
-    For example, the view was made under `no_grad`, so it is unclear whether to record the write.
+    For example, the view was created under `no_grad`, so it is unclear whether to record the write.
 
     - Take the view outside `no_grad`, or write inside it.
     - If a custom `Function` returned the view, `clone()` it, or return a copy from `forward`.
@@ -130,7 +130,7 @@ class ViewInPlaceError(AutogradError):
         >>> view *= 2.0
         Traceback (most recent call last):
             ...
-        viewgrad.errors.ViewInPlaceError: this view was made under no_grad and is written to in grad mode, but ...
+        viewgrad.errors.ViewInPlaceError: this view was created under no_grad and is written to in grad mode, but ...
     """
 
 
@@ -151,7 +151,7 @@ class OverlappingWriteError(AutogradError):
         >>> wide += vg.Tensor([1.0, 2.0, 3.0])
         Traceback (most recent call last):
             ...
-        viewgrad.errors.OverlappingWriteError: elements of this tensor of shape (3,) share places in memory ...
+        viewgrad.errors.OverlappingWriteError: elements of this tensor of shape (3,) share memory ...
     """
 
 
@@ -268,7 +268,7 @@ class CheckpointError(AutogradError):
         >>> y.backward()
         Traceback (most recent call last):
             ...
-        viewgrad.errors.CheckpointError: a checkpointed function computed other values in the backward pass than ...
+        viewgrad.errors.CheckpointError: a checkpointed function computed different values in the backward pass: ...
     """
 
 
@@ -487,7 +487,7 @@ class GradcheckError(AutogradError):
 
 
 class InferenceError(AutogradError):
-    """A tensor made in inference mode was used in a recorded computation.
+    """A tensor created in inference mode was used in a recorded computation.
 
     Such tensors have no history and cannot be saved for backward.
 
@@ -501,7 +501,7 @@ class InferenceError(AutogradError):
         >>> (x * y).sum().backward()
         Traceback (most recent call last):
             ...
-        viewgrad.errors.InferenceError: a tensor made in inference mode cannot be saved for backward; clone() ...
+        viewgrad.errors.InferenceError: a tensor created in inference mode cannot be saved for backward; clone() ...
     """
 
 

@@ -197,8 +197,8 @@ def _described(tree: Any, arrays: list[Array], path: str, above: tuple[int, ...]
     if type(tree) in (list, tuple):
         return [kind, [_described(item, arrays, f"{path}[{n}]", inside) for n, item in enumerate(tree)]]
     raise TreeError(
-        f"save() takes dictionaries, lists and tuples of tensors, arrays, numbers, strings and None, and {path} is of "
-        f"type {type(tree).__module__}.{type(tree).__qualname__}: convert it"
+        f"save() supports dictionaries, lists and tuples of tensors, arrays, numbers, strings and None, but {path} is "
+        f"of type {type(tree).__module__}.{type(tree).__qualname__}: convert it"
     )
 
 

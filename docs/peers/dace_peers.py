@@ -95,7 +95,7 @@ MEANINGS = {
 
 
 def gradient(program: Any, x: np.ndarray) -> np.ndarray:
-    """The gradient that DaCe computes."""
+    """Return the gradient that DaCe computes."""
     sdfg = program.to_sdfg(simplify=True)
     add_backward_pass(sdfg=sdfg, inputs=["x"], outputs=["S"])
     found = np.zeros_like(x)

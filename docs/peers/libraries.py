@@ -32,19 +32,19 @@ class Library:
         raise NotImplementedError
 
     def value_and_gradients(self, program: Callable[..., Any], inputs: Sequence[np.ndarray]) -> tuple[Any, list[Any]]:
-        """The value of a program and its gradients."""
+        """Return the value of a program and its gradients."""
         raise NotImplementedError
 
     def copy(self, x: Any) -> Any:
-        """A fresh array that depends on `x`."""
+        """Return a fresh array that depends on `x`."""
         return x * 1.0
 
     def mask(self, values: list[bool]) -> Any:
-        """A boolean array."""
+        """Return a boolean array."""
         return np.array(values)
 
     def indices(self, values: list[int]) -> Any:
-        """An array of integers to index with."""
+        """Return an array of integers to index with."""
         return np.array(values)
 
 

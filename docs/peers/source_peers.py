@@ -98,7 +98,7 @@ PROGRAMS: dict[Callable[..., Any], np.ndarray] = {
 
 
 def differences(f: Callable[..., Any], x: np.ndarray, step: float = 1e-6) -> np.ndarray:
-    """The gradient by central differences."""
+    """Return the gradient by central differences."""
     found = np.zeros_like(x)
     for place in np.ndindex(x.shape):
         move = np.zeros_like(x)

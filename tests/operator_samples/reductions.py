@@ -58,7 +58,7 @@ def _logsumexp_plainly(self: Any, axis: Any = None, keepdims: bool = False, b: A
 
 
 def with_zeros(rng: np.random.Generator) -> list[Call]:
-    """Samples in which none, one or several of the numbers that are multiplied are zero."""
+    """Return samples in which none, one or several of the factors are zero."""
     a, b = rng.uniform(0.5, 1.5, (2, 4, 4))
     b[0, 1] = b[1, 1:3] = b[2, 0] = b[2, 3] = b[3, :] = 0
     return [((a,), {}), ((a,), {"axis": 0}), ((b,), {"axis": 1}), ((b,), {"axis": 0}), ((b[1],), {}), ((b[0, :2],), {})]

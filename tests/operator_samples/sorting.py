@@ -25,7 +25,7 @@ def running_plainly(a: Any, axis: int, accumulate: Any) -> tuple[Any, Any]:
 
 
 def topk_plainly(a: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
-    """`topk`, computed independently."""
+    """Compute `topk` independently."""
     if not a.ndim:
         return a, np.zeros((), int)
     order = np.take(np.argsort(-a if largest else a, axis=axis), np.arange(k), axis)
@@ -33,7 +33,7 @@ def topk_plainly(a: Any, k: int, axis: int = -1, largest: bool = True, sorted: b
 
 
 def kthvalue_plainly(a: Any, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
-    """`kthvalue`, computed independently."""
+    """Compute `kthvalue` independently."""
     if not a.ndim:
         return a, np.zeros((), int)
     taken = [k - 1] if keepdims else k - 1

@@ -61,7 +61,7 @@ def adopt(f: Any, *, also: Iterable[str] = ()) -> Any:
             )
         return adopted_package(f.__name__, also)
     if also:
-        raise TypeError(f"also= takes the names of packages; {f!r} is not one")
+        raise TypeError(f"also= names further packages of a package to adopt, and {f!r} is not a package")
     if not callable(f):
-        raise TypeError(f"adopt takes a function, a class, a module or the name of one, not {type(f).__name__}")
+        raise TypeError(f"adopt expects a function, a class, a module or the name of a module, not {type(f).__name__}")
     return adopted_callable(f)

@@ -223,7 +223,7 @@ class Program:
             array = arguments[k]._array
             if overlaps_itself(array):
                 raise ValueError(
-                    f"elements of input {k}, of shape {array.shape}, share places in memory (as after expand), so they "
+                    f"elements of input {k}, of shape {array.shape}, share memory (as after expand), so they "
                     "cannot be changed one by one; pass clone(), or what was expanded, and expand inside the function"
                 )
             if eps < np.finfo(array.dtype).eps ** 0.5:
@@ -418,11 +418,11 @@ def _compare(pair: Pair, numerical: Array, analytical: Array | None, who: str, a
     row, column = np.unravel_index(int(np.argmax(np.where(wrong, excess, -1.0))), wrong.shape)
     of = _element(f"output {j}", output, int(column))
     by = _element(f"input {position}", leaf, int(row))
-    said = "that there is none" if analytical is None else f"{found[row, column]:.8g}"
+    computed = "no gradient" if analytical is None else f"{found[row, column]:.8g}"
     raise GradcheckError(
         f"the gradient of output {j} (shape {output.shape}) with respect to input {position} (shape {leaf.shape}) is "
         f"wrong in {int(wrong.sum())} of {wrong.size} entries. The worst is the derivative of {of} with respect to "
-        f"{by}: {who} says {said}, finite differences say {numerical[row, column]:.8g}; they differ by "
+        f"{by}: {who} computes {computed}, finite differences {numerical[row, column]:.8g}; they differ by "
         f"{difference[row, column]:.3g}, where {tolerance[row, column]:.3g} is allowed (atol={atol:g}, rtol={rtol:g})",
         input=position,
         output=j,

@@ -82,8 +82,8 @@ class HookedRun:
                 for hook in tuple(node.hooks.accumulated.values()):
                     if (returned := hook(tensor)) is not None:
                         raise HookError(
-                            f"{hook_name(hook)} returned {type(returned).__name__} after the gradient was accumulated, "
-                            "when it has no effect; set grad of the leaf, or register the hook with register_hook()"
+                            f"{hook_name(hook)} returned {type(returned).__name__}, but the gradient has already been "
+                            "accumulated; set grad of the leaf, or register the hook with register_hook()"
                         )
                 if node.hooks.after:
                     self.run_posthooks(node, node.hooks, ())

@@ -68,7 +68,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     edge = _edge_of(self, hook, "register_post_accumulate_grad_hook")
     if type(edge) is not AccumulateGrad:
         raise HookError(
-            f"register_post_accumulate_grad_hook() on a tensor made by {node_of(edge)!r}, which does not accumulate "
+            f"register_post_accumulate_grad_hook() on a tensor created by {node_of(edge)!r}, which does not accumulate "
             "gradients; use register_hook(), or register it on a leaf"
         )
     return add_hook(hooks_of(edge).accumulated, hook)
@@ -120,7 +120,7 @@ def _edge_of(tensor: Tensor, hook: Callable[..., Any], name: str) -> Node | Edge
     if edge is None:
         raise DifferentiabilityError(f"{name}() on a tensor that does not require grad: it never receives a gradient")
     if not callable(hook):
-        raise HookError(f"{name}() takes a function, not {type(hook).__name__}")
+        raise HookError(f"{name}() expects a function, not {type(hook).__name__}")
     return edge
 
 

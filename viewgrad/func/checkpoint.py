@@ -273,8 +273,8 @@ class _Call:
                     )
         if any(map(_has_hooks, run.captured)) or _depend_on_each_other(run.captured):
             raise CheckpointError(
-                "a checkpointed function captures several tensors of which one was computed from another, or one that "
-                "has hooks; pass them as arguments"
+                "a checkpointed function captures a tensor that was computed from another captured tensor or has "
+                "hooks; pass it as an argument"
             )
         self.captured, self.digest = run.captured, run.digest
         return run
@@ -299,7 +299,7 @@ class _Call:
             after.restore()
         if run.digest != self.digest or not _same_edges(run.captured, self.captured):
             raise CheckpointError(
-                "a checkpointed function computed other values in the backward pass than before: a captured "
+                "a checkpointed function computed different values in the backward pass: a captured "
                 "tensor was written to in the meantime, other state that it reads has changed, or it draws random "
                 "numbers from a generator that it neither captures nor receives; pass such state as arguments"
             )

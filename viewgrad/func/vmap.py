@@ -223,7 +223,7 @@ def _moved_to(out_axes: Axes, results: Any) -> Any:
     numbers: list[int | None] = []
     _axes_into(numbers, out_axes, results, "out_axes")
     if None in numbers:
-        raise ValueError("vmap: out_axes takes ints; index a result that is the same for all examples")
+        raise ValueError("vmap: out_axes must contain ints only; index a result that is the same for all examples")
     moved = [
         moveaxis(leaf, 0, axis) if isinstance(leaf, Tensor) else np.moveaxis(leaf, 0, axis or 0)
         for leaf, axis in zip(leaves, numbers)

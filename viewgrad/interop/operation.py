@@ -171,7 +171,7 @@ class Operation:
         """Compare outputs with samples from an earlier run, if there are any."""
         if samples and not _alike(samples_of(outputs, leading), [each._array for each in samples]):
             raise InteropError(
-                f"{self.name} computed other values when it ran again for its derivatives: it draws random "
+                f"{self.name} computed different values when it ran again for its derivatives: it draws random "
                 "numbers, or reads state that has changed; pass such values as arguments"
             )
 

@@ -197,7 +197,7 @@ def _array_of(tensor: torch.Tensor) -> Any:
     if tensor.device.type != "cpu":
         raise InteropError(f"viewgrad computes on the CPU, and got a tensor on {tensor.device}; call cpu() on it first")
     if tensor.layout != torch.strided:
-        raise InteropError(f"viewgrad takes strided tensors, not {tensor.layout}; call to_dense() on it first")
+        raise InteropError(f"viewgrad supports strided tensors only, not {tensor.layout}; call to_dense() on it first")
     try:
         return tensor.detach().resolve_conj().resolve_neg().numpy()
     except TypeError as error:
@@ -325,8 +325,8 @@ def _repeated(ctx: Any) -> Callable[[Sequence[Any]], list[Any]]:
             outputs = [each for each in flatten(f(*inputs), TORCH_LEAVES)[0] if _is_inexact(each)]
         if not all(torch.allclose(one, other, rtol=1e-4, equal_nan=True) for one, other in zip(outputs, expected)):
             raise InteropError(
-                "the PyTorch function computed other values when it ran again for higher derivatives, or for forward "
-                "mode: it reads state that has changed; pass such values as arguments"
+                "the PyTorch function computed different values when it ran again for higher derivatives, or for "
+                "forward mode: it reads state that has changed; pass such values as arguments"
             )
         return outputs
 

@@ -91,7 +91,7 @@ def _reading(name: str) -> Callable[..., Any]:
     @functools.wraps(function, updated=())
     def read(*args: Any, **kwargs: Any) -> Any:
         if carries_history(args) or carries_history(kwargs):
-            raise lost(f"numpy.{name}", "it takes numbers and memory without history; pass detach()")
+            raise lost(f"numpy.{name}", "it reads numbers and memory without their history; pass detach()")
         now = getattr(np, name)  # patched while a run is traced
         if name == "frombuffer":
             args, kwargs = tuple(map(exported, args)), {key: exported(value) for key, value in kwargs.items()}

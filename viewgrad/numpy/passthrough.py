@@ -21,7 +21,7 @@ FROM_NUMPY: Final = frozenset(
 
 # Functions that run on tensors without history, and raise for tensors that have one.
 ALTERNATIVES: Final[dict[str, str]] = {
-    "from_dlpack": "a tensor is taken as it is: use it, or its clone()",
+    "from_dlpack": "use the tensor itself, or its clone()",
     "fromregex": "a file holds no history",
     "packbits": "bits have no derivative; pass detach()",
     "unpackbits": "bits have no derivative; pass detach()",

@@ -119,7 +119,7 @@ def _multiplier(name: str) -> Callable[..., Any]:
             raise lost(f"scipy.fftpack.{name}", "gradients flow to the sequence alone")
         values = numbers(x)
         if values.ndim != 1 or values.dtype.kind == "c":
-            raise lost(f"scipy.fftpack.{name}", "of tensors with a history it takes real vectors")
+            raise lost(f"scipy.fftpack.{name}", "for tensors with a history it requires real vectors")
         args, options = plain_values(args), plain_values(options)
         unit = np.zeros(values.shape[0])
         unit[0] = 1.0

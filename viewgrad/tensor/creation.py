@@ -49,10 +49,10 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
         array([5., 0.])
     """
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"from_numpy takes a numpy.ndarray, not {type(array).__name__}")
+        raise TypeError(f"from_numpy expects a numpy.ndarray, not {type(array).__name__}")
     if not array.dtype.isnative:
         raise TypeError(
-            f"from_numpy takes an array in native byte order, not {array.dtype.str}; use Tensor(array), which converts"
+            f"from_numpy requires native byte order, not {array.dtype.str}; use Tensor(array), which converts"
         )
     _check_dtype(array.dtype)
     out = from_array(plain_array(array).view())

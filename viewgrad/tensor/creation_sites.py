@@ -67,9 +67,9 @@ def origin(node: Node) -> str:
     current: Node | None = node
     while current is not None:
         lines = current.metadata.get("traceback")
-        what = "It was made here"
+        what = "It was created here"
         if current is not node:
-            what = f"That was done by the backward pass of {current.name()}, which was made here"
+            what = f"That was during the backward pass of {current.name()}, which was created here"
         if lines is None:
             parts.append(f"{what.removesuffix(' here')} outside anomaly detection, which would record the line.")
         else:

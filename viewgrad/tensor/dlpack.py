@@ -107,7 +107,7 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """Return the tensor itself, since the only device is the CPU.
 
     Raises:
-        ValueError: for another device than "cpu".
+        ValueError: for a device other than "cpu".
     """
     checked_device(device)
     if stream is not None:

@@ -1649,7 +1649,7 @@ class OperatorMethods:
         """Return the tensor itself, since the only device is the CPU.
 
         Raises:
-            ValueError: for another device than "cpu".
+            ValueError: for a device other than "cpu".
         """
 
     def tobytes(self, order: str = 'C') -> bytes:

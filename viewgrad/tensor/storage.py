@@ -157,7 +157,7 @@ class Storage(VersionCounter):
             self.windows = InferenceLock(
                 self.root,
                 InferenceError,
-                "in-place write outside inference mode to a tensor made in it; write to it inside inference_mode(), or "
+                "in-place write outside inference mode to a tensor created in it; write inside inference_mode(), or "
                 "to a clone() taken outside",
             )
 
@@ -168,7 +168,7 @@ class Storage(VersionCounter):
             return whole
         if self._inference:
             raise InferenceError(
-                "a tensor made in inference mode cannot be saved for backward; clone() it outside inference mode first"
+                "a tensor created in inference mode cannot be saved for backward; clone() it outside of it first"
             )
         if array is not self.root and not self.foreign:
             windows = self.windows

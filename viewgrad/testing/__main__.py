@@ -83,7 +83,7 @@ def _operator_named(parser: argparse.ArgumentParser, text: str) -> Any:
     operators = [key for key, value in vars(module).items() if _is_operator(value, module_name)]
     there_are = f"{module_name} has {', '.join(operators)}" if operators else f"{module_name} has no operators"
     if not name:
-        parser.error(f"say which operator, as in {module_name}:{operators[0] if operators else 'name'}; {there_are}")
+        parser.error(f"specify the operator, as in {module_name}:{operators[0] if operators else 'name'}; {there_are}")
     operator: Any = module
     for part in name.split("."):
         if not hasattr(operator, part):

@@ -286,8 +286,8 @@ class Binder:
             old = root._edge is None and leaf.requires_grad  # a view created before the history of its base ended
             if old and self._is_from_outside(root):
                 raise TraceError(
-                    "a result is a view of an argument, taken before the history of that was ended in place by "
-                    "detach_() or requires_grad_(False), which a graph cannot reproduce; return a clone() of the view"
+                    "a result is a view of an argument, taken before the argument was detached in place by detach_() "
+                    "or requires_grad_(False), which a graph cannot reproduce; return a clone() of the view"
                 )
             if given is not None:
                 results.append(ResultSpec(number, kind, given))

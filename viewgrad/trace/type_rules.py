@@ -185,7 +185,7 @@ def _grad_of(node: Node) -> str | None:
     if not node.inputs or None in node.inputs:
         return "takes no gradients"
     if len(block.outputs) != len(node.outputs):
-        return "has other outputs than its block"
+        return "has outputs that differ from those of its block"
     for output, inner in zip(node.outputs, block.outputs, strict=True):
         one, other = _kind(output), _kind(inner)
         if (one.dtype, one.shape) != (other.dtype, other.shape):

@@ -250,7 +250,7 @@ class DifferentiableViewMeta:
         """Return the history of a view after `points`, starting from the history `edge` at the first point."""
         if len(points) > 1 and current_mode() & TRACE:
             OBSERVER.get().refuse(
-                f"using a view of shape {tensor.shape}, several histories of whose base have ended in place since it "
+                f"using a view of shape {tensor.shape} whose base was detached in place several times after the view "
                 "was taken, by detach_() or requires_grad_(False),"
             )
         for point, later in pairwise(points):

@@ -38,7 +38,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
         raise scalar_write()
     if view is not None:
         if view.overlaps_itself and overlaps_itself(tensor._array):
-            raise OverlappingWriteError(_overlapping(tensor, "it was made by expand, unfold or as_strided"))
+            raise OverlappingWriteError(_overlapping(tensor, "it was created by expand, unfold or as_strided"))
         if view.creation is not CreationMeta.DEFAULT and (
             recorded or (view.base._edge is not None and current_mode() & GRAD)
         ):
@@ -48,7 +48,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
                 else "take the view in grad mode, or write under no_grad"
             )  # fmt: skip
             raise ViewInPlaceError(
-                f"this view was made {view.creation.value} and is written to in grad mode, but the write cannot be "
+                f"this view was created {view.creation.value} and is written to in grad mode, but the write cannot be "
                 f"added to its base's history; {way_out}"
             )
     storage = tensor._storage
@@ -79,6 +79,6 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
 
 def _overlapping(tensor: Tensor, why: str) -> str:
     return (
-        f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no "
+        f"elements of this tensor of shape {tensor.shape} share memory ({why}), so writing to it has no "
         "defined result; write to its base, to a part whose elements lie apart, or to a clone() of it"
     )

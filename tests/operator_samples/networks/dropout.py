@@ -13,7 +13,7 @@ class SameNumbers:
     """A generator for tests, which draws the same numbers at every call."""
 
     def random(self, shape: tuple[int, ...]) -> Any:
-        """Numbers between 0 and 1."""
+        """Return numbers between 0 and 1."""
         return np.random.default_rng(0).random(shape)
 
     def __repr__(self) -> str:

@@ -48,7 +48,7 @@ def explain(tensor: Tensor) -> str:
         >>> y[2] = x[0]
         >>> print(vg.autograd.graph.explain(v))
         This is a view of float64 (2,), base[:2], of a base of float64 (3,).
-        The base was made by AddBackward. Then it was written to, in this order:
+        The base was created by AddBackward. Then it was written to, in this order:
           1. MulBackward wrote to base[:2]; it saved other (float64 (), 8 bytes).
           2. CopyBackwards wrote to base[2]; values came from ElementBackward.
         The history of this view was rebuilt after write 2: AsStridedBackward takes it from the base.
@@ -121,7 +121,7 @@ def _origin_text(edge: Node | Edge) -> str:
         return "is a leaf that requires grad"
     output = f" as output {input_nr_of(edge)}" if node.outputs > 1 else ""
     saved = saved_values(node)
-    return f"was made by {node.name()}{output}" + (
+    return f"was created by {node.name()}{output}" + (
         f", which saved {', '.join(f'{value.name} ({value.text})' for value in saved)}" if saved else ""
     )
 
@@ -149,7 +149,7 @@ def _view_text(edge: OptionalEdge, writes: list[Write], origin: OptionalEdge) ->
     when = f"after write {after}" if after else "before all writes" if writes else "from the current base history"
     if isinstance(node, AS_STRIDED):
         return f"The history of this view was rebuilt {when}: {node.name()} takes it from the base."
-    return f"The history of this view was made {when}, by {node.name()}."
+    return f"The history of this view was created {when}, by {node.name()}."
 
 
 def _is_one_of(edge: OptionalEdge, writes: list[Write], origin: OptionalEdge) -> bool:

@@ -219,7 +219,7 @@ class profile:
             ValueError: if the profile was created with `trace=False`.
         """
         if not self._keep_trace:
-            raise ValueError("this profile was made with trace=False and has no record of single calls")
+            raise ValueError("this profile was created with trace=False, so it has no record of individual calls")
         process = os.getpid()
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": process, "args": {"name": "viewgrad"}}

@@ -358,7 +358,7 @@ class QuietTracer(Tracer):
     @quietly
     def queried(self, tensor: Tensor, what: str) -> None:
         """Handle an observable effect that a compiled run would not repeat."""
-        self.refuse(f"asking a tensor for {what}, which differs in each run,")
+        self.refuse(f"reading {what} of a tensor, which differs in each run,")
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
         """Append a node."""

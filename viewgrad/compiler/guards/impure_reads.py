@@ -36,7 +36,7 @@ CLOCKS: Final = (
     "thread_time_ns gmtime localtime ctime asctime strftime"
 )
 FILES: Final = "stat lstat listdir scandir getcwd getpid getloadavg times open"
-OF_SETTINGS: Final = "asking NumPy for its settings"  # not detected in adopted functions, which call a counterpart
+OF_SETTINGS: Final = "reading NumPy's settings"  # not detected in adopted functions, which call a counterpart
 SETTINGS: Final = ("geterr", "geterrcall", "get_printoptions", "getbufsize")
 
 
@@ -70,12 +70,12 @@ def _is_of_program(frame: FrameType | None) -> bool:
 # Functions, each with its module and a description of the state that it reads.
 NAMED: Final = [
     *[(time, name, "reading a clock") for name in CLOCKS.split()],
-    *[(os, name, "asking the system for files and folders") for name in FILES.split()],
+    *[(os, name, "reading the state of the system or its files") for name in FILES.split()],
     *[(owner, "open", "opening a file") for owner in (builtins, io)],
     *[(np, name, "reading a file") for name in ("fromfile", "load", "loadtxt", "genfromtxt")],
     *[(np, name, OF_SETTINGS) for name in SETTINGS],
-    *[(threading, name, "asking for the thread") for name in ("current_thread", "get_ident")],
-    (builtins, "input", "asking the user"),
+    *[(threading, name, "reading the current thread") for name in ("current_thread", "get_ident")],
+    (builtins, "input", "reading input from the user"),
     (subprocess.Popen, "__init__", "starting a process"),
     (importlib, "import_module", "importing a module by a computed name"),
 ]

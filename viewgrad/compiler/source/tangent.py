@@ -52,7 +52,7 @@ def tangent_source(source: Source, tangents: Mapping[int, Input]) -> Source:
     results = list(dict.fromkeys(leaf.name for leaf in leaves))
     active = active_names(source.body, roots_of(source.body), list(directions), results)
     if any(kinds[name].dtype != "d" for name in {*active, *results}):
-        raise NotSupported("tangents of other dtypes than float64 are not supported")
+        raise NotSupported("tangents of dtypes other than float64 are not supported")
     writer = _Tangent(kinds, active, directions)
     body = writer.whole(source.body, [name for name in names if name in active], results)
     dots = {name: ir.Var(writer.dot(name), kinds[name]) for name in results}

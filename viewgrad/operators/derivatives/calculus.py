@@ -63,7 +63,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     if n == 0:
         return a  # type: ignore[no-any-return]
     if not a.ndim or n < 0:
-        raise ValueError(f"diff takes at least one dimension and order 0 or more, not {a.ndim} and {n}")
+        raise ValueError(f"diff requires at least one dimension and a nonnegative order, not ndim={a.ndim} and n={n}")
     shape = list(a.shape)
     shape[normalize_axis_index(axis, a.ndim)] = 1
     ends = [np.broadcast_to(end, shape) if end is not None and not np.ndim(end) else end for end in (prepend, append)]
@@ -131,10 +131,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes):
         raise TypeError(
-            f"gradient over {len(axes)} dimensions takes 0, 1 or {len(axes)} spacings, not {len(varargs)}"
+            f"gradient over {len(axes)} dimensions requires 0, 1 or {len(axes)} spacings, not {len(varargs)}"
         )
     if edge_order not in (1, 2):
-        raise ValueError(f"gradient takes edge_order 1 or 2, not {edge_order}")
+        raise ValueError(f"edge_order of gradient must be 1 or 2, not {edge_order}")
     order = memory_order(f._array)
     if axes and order != sorted(order):  # the result must have NumPy's memory layout
         found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim) for dim in axes),

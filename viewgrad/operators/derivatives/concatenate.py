@@ -81,7 +81,7 @@ def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
 def fliplr(self: Any) -> Any:
     """Return a view with the second dimension in reverse order."""
     if self.ndim < 2:
-        raise ValueError(f"fliplr takes at least 2 dimensions, not {self.ndim}")
+        raise ValueError(f"fliplr requires at least 2 dimensions, not {self.ndim}")
     return flip(self, 1)
 
 
@@ -89,7 +89,7 @@ def fliplr(self: Any) -> Any:
 def flipud(self: Any) -> Any:
     """Return a view with the first dimension in reverse order."""
     if self.ndim < 1:
-        raise ValueError("flipud takes at least 1 dimension, not 0")
+        raise ValueError("flipud requires at least 1 dimension, not 0")
     return flip(self, 0)
 
 
@@ -98,7 +98,7 @@ def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """Return a view rotated by `k` quarter turns in the plane of two dimensions, from the first to the second."""
     first, second = axes
     if self.ndim < 2 or first == second or abs(first - second) == self.ndim:
-        raise ValueError(f"rot90 takes two different axes, not {tuple(axes)} of {self.ndim} dimensions")
+        raise ValueError(f"rot90 requires two different axes, not {tuple(axes)} of a tensor of {self.ndim} dimensions")
     k %= 4
     if k == 2:
         return flip(flip(self, first), second)

@@ -142,5 +142,5 @@ def diag(v: Any, k: int = 0) -> Any:
     """
     v = as_operand(v)
     if v.ndim not in (1, 2):
-        raise ValueError(f"diag takes a matrix or a vector, not {v.ndim} dimensions")
+        raise ValueError(f"diag requires a matrix or a vector, not {v.ndim} dimensions")
     return v.diagonal(k) if v.ndim == 2 else v.diag_embed(k)

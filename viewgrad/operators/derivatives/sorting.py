@@ -32,7 +32,7 @@ def length_along(shape: tuple[int, ...], axis: int) -> int:
 def topk_forward(a: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     n = length_along(a.shape, axis)
     if not 0 <= k <= n:
-        raise ValueError(f"topk takes between 0 and {n} values along dimension {axis} of shape {a.shape}, not {k}")
+        raise ValueError(f"k of topk must be between 0 and {n} for dimension {axis} of shape {a.shape}, not {k}")
     if not a.ndim:
         return np.array(a), np.zeros((), np.intp)
     if largest:  # the first of equal values comes first
@@ -57,7 +57,7 @@ row(
 def kthvalue_forward(a: Any, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
     n = length_along(a.shape, axis)
     if not 1 <= k <= n:
-        raise ValueError(f"kthvalue takes a number between 1 and {n} for dimension {axis} of shape {a.shape}, not {k}")
+        raise ValueError(f"k of kthvalue must be between 1 and {n} for dimension {axis} of shape {a.shape}, not {k}")
     if not a.ndim:
         return np.array(a), np.zeros((), np.intp)
     order = np.argsort(a, axis=axis, kind="stable")

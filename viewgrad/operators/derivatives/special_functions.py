@@ -263,7 +263,7 @@ def order_of(v: Any, name: str) -> Any:
     """Return a plain number."""
     if np.ndim(v):
         raise ValueError(
-            f"{name} of a tensor takes a number for its first argument, not an array of shape {np.shape(v)}"
+            f"{name} of a tensor requires a number as its first argument, not an array of shape {np.shape(v)}"
         )
     return v
 

@@ -62,7 +62,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = values.astype(arr.dtype)
     places = np.arange(extent)[obj] if isinstance(obj, slice) else np.asarray(plain(obj))
     if places.dtype.kind not in "biu" and (places.size or not isinstance(obj, (list, tuple))):
-        raise IndexError(f"insert takes integers, bools or a slice as indices, not {places.dtype}")
+        raise IndexError(f"indices of insert must be integers, bools or a slice, not {places.dtype}")
     if places.dtype == bool:
         places = np.flatnonzero(places)
     # For each new position: a position in `arr` followed by the values.
@@ -104,7 +104,7 @@ def resized(a: Any, new_shape: Any) -> Any:
     a = as_operand(a).reshape(-1)
     shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
     if any(length < 0 for length in shape):
-        raise ValueError(f"resize takes lengths of at least 0, not {shape}")
+        raise ValueError(f"lengths of resize must be nonnegative, not {shape}")
     size = int(np.prod(shape))
     return a.take(np.arange(size) % max(a.size, 1)).reshape(shape) if a.size else from_array(np.zeros(shape, a.dtype))
 
@@ -120,7 +120,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Return a window without leading (f) and trailing (b) zeros, along all dimensions or `axis`."""
     filt = as_operand(filt)
     if not set(trim.lower()) <= {"f", "b"}:
-        raise ValueError(f"trim_zeros trims at the front (f) and the back (b), not {trim!r}")
+        raise ValueError(f"trim of trim_zeros must consist of 'f' (front) and 'b' (back), not {trim!r}")
     chosen = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
     places = np.argwhere(plain(filt))
     window = [slice(None)] * filt.ndim
@@ -258,7 +258,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if is_scalar(arr):
         raise scalar_write("np.place")
     if np.size(mask) != arr.size:
-        raise ValueError(f"np.place takes a mask of the size of the tensor, {arr.size}, not of size {np.size(mask)}")
+        raise ValueError(f"np.place requires a mask of the tensor's size, {arr.size}, not of size {np.size(mask)}")
     places = np.flatnonzero(plain(mask))
     if places.size and not np.size(vals):
         raise ValueError("np.place has no values to insert")

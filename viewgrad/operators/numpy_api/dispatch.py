@@ -94,7 +94,7 @@ def require_tensor(out: Any, name: str) -> None:
         error = UnsupportedTypeError if isinstance(out, np.ndarray) else TypeError
         raise error(
             f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
-            "zeros(), empty() or array() of viewgrad.numpy instead of numpy; out= takes a Tensor"
+            "zeros(), empty() or array() of viewgrad.numpy instead of numpy"
         )
 
 
@@ -161,7 +161,7 @@ def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "s
     unknown = others.keys() - {"order", "subok"}
     if unknown:
         options = ", ".join(sorted(unknown))
-        raise TypeError(f"np.{ufunc.__name__} of tensors takes out=, where= and dtype=, not {options}")
+        raise TypeError(f"np.{ufunc.__name__} of tensors supports out=, where= and dtype=, not {options}")
     if dtype is None:
         return list(inputs)
     tensors = [as_operand(value) for value in inputs]
@@ -206,7 +206,7 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
             raise TypeError("cannot accumulate on a scalar")
         if kind == "accumulate" and axis is None:
             if array.ndim != 1:
-                raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")
+                raise TypeError(f"np.{ufunc.__name__}.accumulate requires a single axis")
             axis = 0
         result = of_dtype(function(array if dtype is None else array.astype(dtype), axis=axis, **options), dtype)
         return result if out is None else write_out(result, out, f"np.{ufunc.__name__}.{kind}")
@@ -273,8 +273,8 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
             if key == "casting":
                 np.can_cast(float, float, value)  # raises for unknown casting rules
             if key not in IDLE and value is not defaults.get(key, IDLE):
-                takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
-                raise TypeError(f"{name} of tensors takes {takes}; not {key}")
+                supported = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
+                raise TypeError(f"{name} of tensors supports the options {supported}, not {key}")
         if dtype is not None and ours[0] in given:
             given[ours[0]] = _converted(given[ours[0]], dtype, kwargs.get("casting", "same_kind"), name)
         result = of_dtype(function(**given), dtype)

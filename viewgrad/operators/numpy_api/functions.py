@@ -42,14 +42,14 @@ def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     self = self if self.dtype.kind in "fc" else self.astype(float)
     if axis is None and ord is not None:
         if self.ndim not in (1, 2):
-            raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; pass axis=")
+            raise ValueError(f"norm of order {ord} requires a vector or a matrix, not ndim={self.ndim}; pass axis=")
         axis = (0, 1) if self.ndim == 2 else 0
     dims = axis if isinstance(axis, tuple) else None if axis is None else (axis,)
     if dims is not None and len(dims) not in (1, 2):
-        raise ValueError(f"norm takes one dimension or two, not {dims}")
+        raise ValueError(f"axis of norm must be one or two dimensions, not {dims}")
     if dims is None or len(dims) == 1 or ord in (None, "fro"):
         if isinstance(ord, str) and (dims is None or len(dims) == 1):
-            raise ValueError(f"norm of order {ord!r} is for matrices")
+            raise ValueError(f"norm of order {ord!r} requires a matrix")
         return self.vector_norm(2 if ord in (None, "fro") else ord, axis, keepdims)
     return _matrix_norm(self, ord, dims, keepdims)
 
@@ -221,7 +221,7 @@ def polyval(p: Any, x: Any) -> Any:
 def fill_diagonal(self: Any, val: Any) -> None:
     """Fill the main diagonal of a matrix with `val`, in place."""
     if self.ndim != 2:
-        raise ValueError(f"fill_diagonal takes a matrix, not {self.ndim} dimensions")
+        raise ValueError(f"fill_diagonal requires a matrix, not {self.ndim} dimensions")
     self.diagonal().copy_(val)
 
 
@@ -231,7 +231,7 @@ def putmask(self: Any, mask: Any, values: Any) -> None:
     require_tensor(self, "np.putmask")
     values, chosen = creation.as_assigned(values, self.dtype), np.asarray(plain(mask), bool)
     if chosen.size != self.size:
-        raise ValueError(f"putmask of a tensor of shape {self.shape} takes a mask of that size, not {chosen.shape}")
+        raise ValueError(f"putmask of a tensor of shape {self.shape} requires a mask of that size, not {chosen.shape}")
     if not (values.size and self.size):
         return
     if values.size > 1 and values.shape != self.shape:
@@ -264,7 +264,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     if not weak:
         check_cast(src.dtype, dst.dtype, casting, "np.copyto")
     if not isinstance(where, bool) and (mask := plain(where).dtype).kind != "b":
-        raise TypeError(f"np.copyto takes a mask of bools, not of {mask}")
+        raise TypeError(f"where= of np.copyto must be a mask of bools, not of {mask}")
     if where is True:
         dst.copy_(src)
     else:
@@ -322,7 +322,7 @@ def _pieces_along(dim: int, least: int) -> Callable[..., Any]:
 
     def pieces(ary: Any, indices_or_sections: Any) -> Any:
         if ary.ndim < least:
-            raise ValueError(f"{'vhd'[dim]}split takes tensors of at least {least} dimensions, not {ary.ndim}")
+            raise ValueError(f"{'vhd'[dim]}split requires a tensor of at least {least} dimensions, not {ary.ndim}")
         along = 0 if dim == 1 and ary.ndim == 1 else dim
         return np.split(ary, indices_or_sections, along)
 

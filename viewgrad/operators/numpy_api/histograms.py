@@ -80,7 +80,7 @@ def histogram(
         totals: Any = from_array(counts)
     else:
         if np.size(weights) != a.size:
-            raise ValueError(f"histogram takes a weight for each of {a.size} values, not {np.size(weights)}")
+            raise ValueError(f"histogram of {a.size} values requires as many weights, not {np.size(weights)}")
         values, own_edges = plain(a), plain_edges
         places = np.searchsorted(own_edges, values, "right") - 1
         places[values == own_edges[-1]] = len(own_edges) - 2

@@ -135,7 +135,7 @@ def symiirorder2(input: Any, r: Any, omega: Any, precision: float = -1.0) -> Any
     """Apply a second-order filter forwards and backwards, with mirror-symmetric boundaries."""
     x = floating(input)
     if x.dtype.kind == "c":
-        raise TypeError("symiirorder2 takes real samples")
+        raise TypeError("symiirorder2 requires real samples")
     if plain_values(r) >= 1.0:
         raise ValueError("r must be less than 1.0")
     if x.ndim > 2:
@@ -243,7 +243,7 @@ def sepfir2d(input: Any, hrow: Any, hcol: Any) -> Any:
     """Apply one filter to the rows and another to the columns of a matrix, with mirror-symmetric boundaries."""
     x, rows, columns = floating(input), floating(hrow), floating(hcol)
     if x.ndim != 2 or rows.ndim != 1 or columns.ndim != 1 or not rows.shape[0] % 2 or not columns.shape[0] % 2:
-        raise ValueError("sepfir2d takes a matrix, and vectors of odd lengths")
+        raise ValueError("sepfir2d requires a matrix, and vectors of odd lengths")
     if carries_history((rows, columns)):
         for axis, weights in ((1, rows), (0, columns)):
             half = weights.shape[0] // 2

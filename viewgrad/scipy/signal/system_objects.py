@@ -210,9 +210,9 @@ def _made(form: Any, conversion: str, system: tuple[Any, ...], options: dict[str
     if len(system) == 1 and isinstance(system[0], System):
         return getattr(system[0], conversion)()
     if len(system) != len(form.FORMS):
-        raise ValueError(f"{form.__name__} takes {len(form.FORMS)} parts, not {len(system)}")
+        raise ValueError(f"{form.__name__} requires {len(form.FORMS)} arguments, not {len(system)}")
     if options.keys() - {"dt"}:
-        raise TypeError(f"{form.__name__} takes no option {', '.join(sorted(options.keys() - {'dt'}))}")
+        raise TypeError(f"{form.__name__} has no option {', '.join(sorted(options.keys() - {'dt'}))}")
     return form.of_parts(system, options.get("dt"))
 
 

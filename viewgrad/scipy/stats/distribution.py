@@ -84,7 +84,7 @@ class Distribution(NamedDistribution):
         unknown = given.keys() - set(names)
         missing = [name for name in self.shapes if name not in given]
         if unknown or missing or len(args) > len(names):
-            raise TypeError(f"{self.name} takes the parameters {', '.join(names)}")
+            raise TypeError(f"{self.name} requires the parameters {', '.join(names)}")
         shapes = [numbers(given[name]) for name in self.shapes]
         return shapes, _given(given, "loc", STANDARD_LOC), _given(given, "scale", STANDARD_SCALE)
 

@@ -36,7 +36,7 @@ def set_profile(name: str) -> None:
         ValueError: for other names.
     """
     if name not in PROFILES:
-        raise ValueError(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")
+        raise ValueError(f"there is no profile {name!r}; the profiles are {', '.join(PROFILES)}")
     _Chosen.name = name
 
 

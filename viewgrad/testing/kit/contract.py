@@ -180,7 +180,7 @@ def structure_of(given: Any, array: Array, place: Any) -> Structure:
         structure = Structure("lower triangular" if lower else "upper triangular", cut, cut)
     else:
         told = near_matches(str(given), STRUCTURES)
-        raise ValueError(f"no structure is called {given!r}; {told}or pass a projection")
+        raise ValueError(f"there is no structure {given!r}; {told}or pass a projection")
     if not structure.contains(array):
         raise ValueError(f"argument {place!r} is not {structure.name}: its projection differs from it")
     return structure

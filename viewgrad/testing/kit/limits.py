@@ -80,7 +80,7 @@ def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float)
             what = f"it approximates a limit by {name}"
             if not any(notice.startswith(what) for notice in subject.notices):
                 subject.note(
-                    f"{what}, and its gradient is that of the limit, which is far away for {where}; check with "
+                    f"{what}, and returns the gradient of the limit, from which it is far for {where}; check with "
                     f"options={{{name!r}: [...]}} or valid=... if this is not intended"
                 )
             raise Refused(f"it has not converged to its limit for {where}")

@@ -17,7 +17,7 @@ from .operator_under_test import Refused, quiet
 ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)
 
 
-def says_absent(error: BaseException) -> bool:
+def is_absence(error: BaseException) -> bool:
     """Return whether an error states that an operator lacks forward mode or second derivatives."""
     return isinstance(error, ABSENT) or (
         isinstance(error, FunctionError) and ("once_differentiable" in str(error) or "second derivative" in str(error))
@@ -65,7 +65,7 @@ def _compared(
     except (AssertionError, Refused) as failure:
         cause = failure.__cause__
         if isinstance(failure, Refused) or (
-            cause is not None and (says_absent(cause) or isinstance(cause, FunctionError))
+            cause is not None and (is_absence(cause) or isinstance(cause, FunctionError))
         ):
             return 0
         raise

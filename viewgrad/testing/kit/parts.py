@@ -52,7 +52,7 @@ def _is_of_parts(subject: OperatorUnderTest, name: str, baseline: Baseline, fail
         second = name == SECOND or failure.reason.startswith(MIXED)
         if not (far and second and isinstance(failure.found, float) and not np.isfinite(failure.found)):
             return False
-        subject.note(f"its second derivative is {failure.found} far away ({baseline.example.label})")
+        subject.note(f"its second derivative is {failure.found} at large arguments ({baseline.example.label})")
         return True
     if far:
         return True

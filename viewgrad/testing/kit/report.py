@@ -56,5 +56,5 @@ class Report:
         lines += [f"  note: {notice}" for notice in self.notices]
         if self.left_out:
             told = ", ".join(f"{number} of {name}" for name, number in self.left_out.items())
-            lines.append(f"  left out for lack of time: {told}; say seconds=... for more")
+            lines.append(f"  left out for lack of time: {told}; pass a larger seconds= to check them")
         return "\n".join(lines)

@@ -455,7 +455,7 @@ def _lambda_text(function: types.FunctionType) -> str:
             if best is None or (best.lineno, best.col_offset) <= (node.lineno, node.col_offset):
                 best = node
     if best is None:
-        raise NoLiteral("a lambda whose text could not be found")
+        raise NoLiteral("a lambda whose source could not be found")
     text = ast.get_source_segment("".join(lines), best)
     return f"({text})"[1:-1] if text is not None and "\n" not in text else ast.unparse(best)
 

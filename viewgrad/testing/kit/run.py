@@ -125,11 +125,11 @@ class Check:
         unknown = [name for name in (*switched_off, *(names or ())) if name not in PROPERTIES]
         if unknown:
             told = near_matches(unknown[0], PROPERTIES)
-            raise ValueError(f"no property is called {unknown[0]!r}; {told}see viewgrad.testing.PROPERTIES")
+            raise ValueError(f"there is no property {unknown[0]!r}; {told}see viewgrad.testing.PROPERTIES")
         if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
-            raise ValueError(f"seconds= is a positive number of seconds of CPU time, not {seconds!r}")
+            raise ValueError(f"seconds= must be a positive number of seconds of CPU time, not {seconds!r}")
         if order not in (1, 2):
-            raise ValueError(f"order= is 1 or 2, not {order!r}")
+            raise ValueError(f"order= must be 1 or 2, not {order!r}")
         single = any(_of_single_precision_dtype(array) for array in example.arrays)
         subject.keeps_float32 = single if float32 is None else float32
         budget = Budget(PROFILES[profile()] if seconds is None else seconds)

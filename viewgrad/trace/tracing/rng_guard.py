@@ -46,8 +46,8 @@ def imports() -> int:
 def _randbits(bits: int) -> Any:
     """Return random bits for a seed drawn by NumPy; raise an error while a program is traced."""
     _refuse(
-        "making a generator of random numbers without a seed (RandomState draws one even if it is given another; "
-        "default_rng(seed) does not), which gives other numbers each time,"
+        "creating a random number generator without a seed (RandomState(seed) also draws one; default_rng(seed) does "
+        "not), whose numbers differ in each run,"
     )
     return PATCHES[0][2](bits)
 
@@ -61,7 +61,7 @@ def _urandom(size: int) -> Any:
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """Seed one of Python's generators; an error without a seed while a program is traced."""
     if a is None:
-        _refuse("making a generator of random numbers without a seed, which gives other numbers each time,")
+        _refuse("creating a random number generator without a seed, whose numbers differ in each run,")
     PATCHES[1][2](self, a, version)
 
 

@@ -276,7 +276,7 @@ class Tracer:
             kind: "write", "put_at" or "add_at".
         """
         if tensor._storage is not None and has_exports(tensor._storage):
-            self.refuse("a write to memory that a plain array looks at")
+            self.refuse("a write to memory that a plain array shares")
         memory = self.memory_of(tensor, tensor._array)
         chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)

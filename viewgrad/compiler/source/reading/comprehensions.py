@@ -97,7 +97,7 @@ class ComprehensionReader(TargetReader):
         low, high = [each if isinstance(each, Const) else self.fixed(each) for each in (sequence.low, sequence.high)]
         probe = self.looped(inner, read)
         if found[0] is None or not is_number(found[0]) or found[0].kind.dtype != "d":
-            raise self.out.refused("a list of unknown length of other values than floats is not supported", node)
+            raise self.out.refused("a list of unknown length of values other than floats is not supported", node)
         array = self.out.temporary(Call("empty", ((count,),), (("dtype", "float64"),), Arr("d", 1)), "listed")
         self.out.emit(Check(Op("less_equal", (Const(0, INT), count), BOOL), line))
         probe.append(Set(array, (number,), found[0], "", line))

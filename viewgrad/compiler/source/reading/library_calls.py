@@ -75,7 +75,7 @@ def _round(out: Emitter, short: str, args: list[Any], keywords: dict[str, Any]) 
         return elementwise(out, "rint", args[:1], {})
     expr = as_expr(args[0])
     if expr is None or expr.kind.dtype != "d":
-        raise out.refused("round() of other values than floats is not supported")
+        raise out.refused("round() of values other than floats is not supported")
     power = Static(10.0**decimals.value)
     return arithmetic(out, "div", elementwise(out, "rint", [arithmetic(out, "mul", args[0], power)], {}), power)
 

@@ -415,7 +415,7 @@ def arrays_of_list(out: Emitter, lst: ListValue | Ref) -> tuple[Var, ...]:
             return (array_of_list(out, lst),)
         views = [vector_of(out, lst)]
     elif not all(isinstance(part, Num) for part in kind):
-        raise out.refused("returning a list of tuples of other values than numbers is not supported")
+        raise out.refused("returning a list of tuples of values other than numbers is not supported")
     elif isinstance(lst, ListValue):
         views = [get(store, (Slice(None, lst.count),)) for store in lst.stores]
     else:

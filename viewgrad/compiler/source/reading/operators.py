@@ -148,7 +148,7 @@ def _ordered_items(out: Emitter, name: str, left: TupleValue, right: TupleValue)
     if len(exprs[0]) != len(exprs[1]) or not exprs[0] or any(
         expr is None or not is_number(expr) for side in exprs for expr in side
     ):
-        raise out.refused("comparing tuples of different lengths, or of other values than numbers, is not supported")
+        raise out.refused("comparing tuples of different lengths, or of values other than numbers, is not supported")
     pairs = [[expr if isinstance(expr, (Const, Var)) else out.temporary(expr) for expr in pair] for pair in zip(*exprs)]
     found = operation(out, name, pairs[-1])
     for pair in reversed(pairs[:-1]):

@@ -178,7 +178,7 @@ row(
 
 def qr_forward(a: Any, mode: Any = "reduced") -> Any:
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"qr of a tensor has the modes 'reduced' and 'complete', not {mode!r}")
+        raise ValueError(f"mode of qr must be 'reduced' or 'complete' for tensors, not {mode!r}")
     return np.linalg.qr(a, mode)
 
 

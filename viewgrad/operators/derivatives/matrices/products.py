@@ -277,7 +277,7 @@ def as_vectors_of(a: Any, axis: int, shape: tuple[int, ...]) -> Any:
 def cross_forward(a: Any, b: Any, axis: int = -1) -> Any:
     if a.ndim == 0 or b.ndim == 0 or a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(
-            f"cross of tensors takes vectors of three elements along axis {axis}, not arrays of shapes {a.shape} and "
+            f"cross of tensors requires vectors of three elements along axis {axis}, not shapes {a.shape} and "
             f"{b.shape}; append a zero to vectors in the plane"
         )
     return np.cross(a, b, axis=axis)

@@ -98,7 +98,7 @@ def gelu_forward(a: Any, *, approximate: str = "none") -> Any:
     if approximate == "tanh":
         return 0.5 * a * (1 + np.tanh(GELU_SCALE * (a + GELU_CUBE * a * a * a)))
     if approximate != "none":
-        raise ValueError(f"gelu takes approximate='none' or 'tanh', not {approximate!r}")
+        raise ValueError(f"approximate of gelu must be 'none' or 'tanh', not {approximate!r}")
     return in_precision_of(a * ndtr_forward(a), a)
 
 

@@ -212,10 +212,10 @@ def _classes(target: Any, weight: Any, ndim: int, ignore_index: int, dtype: Any)
 def nll_loss_forward(a: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Any:
     if target.shape != a.shape[:1] * (a.ndim > 1) + a.shape[2:]:
         raise ValueError(
-            f"nll_loss of shape {a.shape} takes a class for each example, not a target of shape {target.shape}"
+            f"nll_loss of shape {a.shape} requires a class for each example, not a target of shape {target.shape}"
         )
     if weight is not None and weight.shape != a.shape[min(1, a.ndim - 1) :][:1]:
-        raise ValueError(f"nll_loss of shape {a.shape} takes a weight for each class, not weights of {weight.shape}")
+        raise ValueError(f"nll_loss of shape {a.shape} requires a weight for each class, not {weight.shape} weights")
     axis, places, _, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
     losses = -np.take_along_axis(a, places, axis) * weights
     if reduction == "mean":

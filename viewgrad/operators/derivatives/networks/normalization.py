@@ -107,7 +107,7 @@ def per_channel(a: Any, ndim: int) -> Any:
 
 def batch_norm_training_forward(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> tuple[Any, ...]:
     if x.ndim < 2:
-        raise ValueError(f"batch_norm takes (batch, channels, ...), not a tensor of shape {x.shape}")
+        raise ValueError(f"batch_norm requires shape (batch, channels, ...), not {x.shape}")
     axes = batch_axes(x.ndim)
     mean = x.mean(axis=axes, keepdims=True)
     deviation = x - mean

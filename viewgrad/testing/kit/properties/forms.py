@@ -265,7 +265,7 @@ def against_reference(subject: OperatorUnderTest, example: Example) -> int:
         if asked_for:
             script.lines += [*script.preamble, f"assert len(reference_result) == {len(outputs)}"]
             script.fail(f"reference=... returns {type(expected).__name__}, and the operator {len(outputs)} tensors")
-        raise Refused("the reference returns something else")
+        raise Refused("the reference returns a different number of results")
     for i, ((path, output), value) in enumerate(zip(outputs, arrays, strict=True)):
         single = output.dtype.itemsize <= (8 if output.dtype.kind == "c" else 4)
         size = float(np.abs(value[np.isfinite(value)]).max(initial=0.0)) if value.dtype.kind in "fc" else 1.0

@@ -46,17 +46,17 @@ def fail_by_differences(
     shape = moves.arrays[slot].shape
     element = tuple(int(j) for j in np.unravel_index(flat, shape)) if shape else ()
     none = script["g"][example.wanted.index(slot)] is None
-    missing = " (no gradient came)" if none else ""
+    missing = " (no gradient)" if none else ""
     script.lines.append(f"found = float({' + '.join(terms) or '0.0'})")
     written_out = list(script.lines)
     if wrong.low == wrong.high:
         script.lines.append(f"expected = {literal(wrong.low)}  # by finite differences")
         script.lines.append(f"assert abs(found - expected) <= {wrong.allowed:.3g}, (found, expected)")
-        says = f"{short(wrong.low)!r}"
+        numerical = f"{short(wrong.low)!r}"
     else:
         script.lines.append(f"# the slopes on the two sides are {wrong.low!r} and {wrong.high!r}")
         script.lines.append(f"assert {wrong.low - wrong.allowed!r} <= found <= {wrong.high + wrong.allowed!r}, found")
-        says = f"between {short(wrong.low)!r} and {short(wrong.high)!r}, the slopes on the two sides"
+        numerical = f"between {short(wrong.low)!r} and {short(wrong.high)!r}, the slopes on the two sides"
     values = along(moves, wrong, row)
     lines = difference_lines(values, wrong)
     if lines:
@@ -72,7 +72,7 @@ def fail_by_differences(
         script.computed = [*constants, *written_out, *_value_function(script, recorded, outputs, row), *lines]
     script.fail(
         f"the derivative of {_output_named(recorded, outputs, row)} with respect to {_moved(moves, wrong, example)} is "
-        f"wrong: the backward pass says {wrong.found!r}{missing}, finite differences say {says}",
+        f"wrong: the backward pass computes {wrong.found!r}{missing}, finite differences {numerical}",
         element=element,
         found=wrong.found,
         expected=wrong.low,
@@ -101,12 +101,12 @@ def _moved(moves: Moves, wrong: Disagreement, example: Example) -> str:
             name = f"the {'imaginary' if part else 'real'} part of {name}"
         names.append(name)
     structures = [moves.structures[k].name for k in {moves.element(int(p))[0] for p in places} if k in moves.structures]
-    within = f" (moved within the {structures[0]} matrices)" if structures else ""
+    within = f" (perturbed within the {structures[0]} matrices)" if structures else ""
     if len(places) == 1:
         return names[0] + within
     told = ", ".join(names) + (f" and {len(places) - len(names)} more" if len(places) > len(names) else "")
     equal = len(np.unique(wrong.direction[places])) == 1
-    why = "which are equal, and so are moved together" if equal else "moved together, each by an amount of its own"
+    why = "which are equal and perturbed together" if equal else "perturbed together by different amounts"
     return f"{told}, {why}{within},"
 
 

@@ -179,7 +179,7 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, rows
     """
     found = wrong.found
     if found == 0 and example.label and _through_infinity(subject, example):
-        subject.note_once("its gradient is 0 where numbers overflow or vanish on the way to it", example.label)
+        subject.note_once("its gradient is 0 if an intermediate value overflows or underflows", example.label)
         return True
     if example.label and not np.isfinite(found) and _meets_infinity(moves, wrong.direction):
         subject.note(f"its gradient is {found} for infinite elements, where its value is finite ({example.label})")
@@ -191,20 +191,20 @@ def _is_excused(subject: OperatorUnderTest, example: Example, moves: Moves, rows
         subject.note(f"its gradient has few correct digits for {example.label}: {wrong.found!r}, not {wrong.low!r}")
         return True
     if example.label and np.isnan(found) and wrong.low == wrong.high == 0 and FAR <= _largest(example) < np.inf:
-        subject.note_once("its gradient is NaN far away, where the result does not change", example.label)
+        subject.note_once("its gradient is NaN at large arguments, where the result is constant", example.label)
         return True
     if _has_diverged(subject, example, moves, wrong):
         subject.note_once(
-            "its result is enormous, as of an iteration that diverges, and its gradient is wrong there", example.label
+            "its result is huge, as in a diverging iteration, and its gradient is wrong there", example.label
         )
         return True
     if _is_at_the_end_of_options(subject, example) and _is_right_beside(subject, example, moves, rows, wrong):
-        subject.note_once("with an option of 0, its gradient is wrong at one point alone", example.label)
+        subject.note_once("if an option is 0, its gradient is wrong at a single point", example.label)
         return True
     if example.label and subject.limits:
         refuse_if_coarse(subject, example, abs(found - wrong.low))
     if example.family == "options" or "=" in example.label or _made_negative(subject, example):
-        if example.lenient and _says_that_it_loses_history(subject, example):
+        if example.lenient and _warns_of_lost_history(subject, example):
             raise Refused("it warns that the history of a tensor is lost in an array that was passed to it")
         if not np.isfinite(found):
             raise Refused("its gradient is not finite for this option")
@@ -385,7 +385,7 @@ def _is_singular(subject: OperatorUnderTest, recorded: Recorded, outputs: list[i
     return max([*sizes, float(np.abs(found).max(initial=0.0))]) > SINGULAR * max(1.0, subject.scale)
 
 
-def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) -> bool:
+def _warns_of_lost_history(subject: OperatorUnderTest, example: Example) -> bool:
     """Return whether a warning states that no gradient will flow."""
     leaves = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
     with warnings.catch_warnings(record=True) as told, refusals():
@@ -434,8 +434,8 @@ def _nothing_forgotten(subject: OperatorUnderTest, example: Example, title: str,
     script.lines.append("assert " + " and ".join(f"y{paths[i]}.requires_grad" for i in forgotten))
     slot, _, _ = moves.element(int(np.flatnonzero(wrong.direction)[0]))
     script.fail(
-        f"no gradient comes back from result {forgotten[0]}, which depends on {example.named(slot)}: finite "
-        f"differences say {short(wrong.low)!r}",
+        f"no gradient flows back from result {forgotten[0]}, which depends on {example.named(slot)}: finite "
+        f"differences yield {short(wrong.low)!r}",
         found=0.0,
         expected=wrong.low,
     )

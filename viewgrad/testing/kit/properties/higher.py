@@ -15,7 +15,7 @@ from ....errors import (
 from ....type_aliases import Array
 from ..baseline import Baseline
 from ..literals import literal
-from ..mixed_mode import mixed_modes, says_absent
+from ..mixed_mode import is_absence, mixed_modes
 from ..operator_under_test import OperatorUnderTest, Recorded, Refused, real_parts, refusals
 from ..perturb import Moves
 from ..script import Script
@@ -111,7 +111,7 @@ def second_order(baseline: Baseline) -> int:
         told = by + (f"[{', '.join(map(str, index))}]" if index else "")
         recorded = any(one is not None for one in script["h"])
         if len(places) > 1:
-            told = f"{len(places)} elements that are moved together, the last of them {told}"
+            told = f"{len(places)} elements that are perturbed together, the last of them {told}"
         script.lines.append(f"found = float({' + '.join(terms_of) or '0.0'})")
         lines = difference_lines(along(moves, wrong, rows[wrong.row]), wrong, "slope")
         if lines and baseline.literal:
@@ -120,9 +120,9 @@ def second_order(baseline: Baseline) -> int:
         script.lines.append(f"expected = {literal(wrong.low)}  # by finite differences of the gradient")
         script.lines.append(f"assert abs(found - expected) <= {wrong.allowed:.3g}, (found, expected)")
         script.fail(
-            f"the second derivative with respect to {told} is wrong: the recorded backward pass says "
+            f"the second derivative with respect to {told} is wrong: the recorded backward pass computes "
             f"{wrong.found!r}{'' if recorded else ' (nothing was recorded)'}, finite differences of "
-            f"gradients say {short(wrong.low)!r}",
+            f"gradients {short(wrong.low)!r}",
             element=tuple(index),
             found=wrong.found,
             expected=wrong.low,
@@ -201,10 +201,10 @@ def _do_unless_absent(script: Script, line: str) -> None:
         script.do(line)
     except (AssertionError, Refused) as failure:
         cause, unasked = failure.__cause__, script.subject.composed or script.example.label
-        if cause is not None and (says_absent(cause) or (unasked and isinstance(cause, DifferentiabilityError))):
-            raise Absent("it says so") from failure
+        if cause is not None and (is_absence(cause) or (unasked and isinstance(cause, DifferentiabilityError))):
+            raise Absent("the operator declares that it has none") from failure
         if cause is not None and _needs_plain_arrays(cause):
-            raise Absent("its backward computes with plain arrays, and is refused them") from failure
+            raise Absent("its backward requires plain arrays, but a recorded backward pass uses tensors") from failure
         raise
 
 
@@ -242,7 +242,7 @@ def forward_mode(baseline: Baseline) -> int:
             script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
         except (AssertionError, Refused) as failure:
             cause = failure.__cause__
-            if number == 0 and cause is not None and (says_absent(cause) or isinstance(cause, DifferentiabilityError)):
+            if number == 0 and cause is not None and (is_absence(cause) or isinstance(cause, DifferentiabilityError)):
                 raise Absent("it has no forward mode") from failure
             raise
         told = " and ".join(example.named(k) for k in chosen) + (f", times {factor:g}" if factor != 1 else "")

@@ -42,7 +42,7 @@ def untouched(baseline: Baseline) -> int:
         for k in kept:
             script.require(
                 f"x{k}.requires_grad is {k in wanted} and x{k}.grad is None",
-                f"after the call, requires_grad or grad of {example.named(k)} is not what it was",
+                f"the call changed requires_grad or grad of {example.named(k)}",
             )
         count += 1
     # Lists and dicts among the arguments keep their items.

@@ -94,7 +94,7 @@ def digits_by_reference(subject: OperatorUnderTest, example: Example) -> int:
     script.computed = [*script.lines, f"expected = float(referred[{place}])", last]
     script.lines += [f"expected = {literal(float(expected[place]))}  # by the reference", last]
     script.fail(
-        f"digits are lost: the value is {float(found[place])!r}, where the reference says {float(expected[place])!r}",
+        f"digits are lost: the value is {float(found[place])!r}, but the reference returns {float(expected[place])!r}",
         found=float(found[place]),
         expected=float(expected[place]),
     )
@@ -135,8 +135,8 @@ def overflow_in_between(subject: OperatorUnderTest, example: Example) -> int:
         if mask.any()
     )
     script.fail(
-        f"the result is not finite, though it is {largest:.3g} just before, at {last:.6g}: numbers overflow, or "
-        "vanish, on the way to it",
+        f"the result is not finite, though it is {largest:.3g} just before, at {last:.6g}: an intermediate "
+        "value overflows or underflows",
         found=np.nan,
         expected=largest,
     )
@@ -261,7 +261,7 @@ def digits_cancelled(subject: OperatorUnderTest, example: Example) -> int:
     script.lines.append(f"expected = {literal(expected)}  # by the slope at 0, and by the reference")
     script.lines.append("assert abs(found - expected) <= 0.5 * abs(expected), (found, expected)")
     script.fail(
-        f"digits cancel near 0: the value there is {found!r}, where the slope and the reference say {expected!r}",
+        f"digits cancel near 0: the value there is {found!r}, but by the slope and the reference it is {expected!r}",
         found=found,
         expected=expected,
     )

@@ -122,7 +122,7 @@ def repeatable(baseline: Baseline) -> int:
     )
     script.require(
         "set(errors.values()) == {'warn'}",
-        "after the call np.geterr() is not what it was before: it called np.seterr()",
+        "the call changed np.geterr(), by calling np.seterr()",
     )
     script.require("filters_after == filters", "the call has changed the filters for warnings")
     _random_numbers_of_others(baseline, title)
