@@ -104,7 +104,7 @@ def _ratios_to_numpy(results: Results, width: int, aim: float) -> list[Figure]:
         f"the same, growth exponent over N, worst workload, {rows}",
     )
     aims = (f"at most {aim:g}",) * 3 + (f"flat (at most {FLAT})",)
-    ratios: dict[str, dict[int, float]] = {}  # of gradients; those of gradients of gradients are another matter
+    ratios: dict[str, dict[int, float]] = {}  # of gradients; second derivatives are excluded
     for comparison in [*results.comparisons, *results.wide]:
         if comparison.width == width and "viewgrad" in comparison.curves and comparison.workload != "double-backward":
             by_n = {n: comparison.ratio("viewgrad", "numpy", n) for n in comparison.curves["viewgrad"].times}

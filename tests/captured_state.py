@@ -279,7 +279,7 @@ KINDS = {
         "    except UserWarning:\n        return 3.0\n    return 2.0", "raised()", "warnings.simplefilter('error')",
     ),
     "lock": ("import threading\nd = threading.Lock()", "3.0 if d.locked() else 2.0", "d.acquire()"),
-    # what is asked of classes and objects, and what functions of libraries read
+    # queries of classes and objects, and state read by library functions
     "registration with an abstract class": (
         "import abc\nclass A(abc.ABC): pass\nclass C: pass\nc = C()",
         "3.0 if isinstance(c, A) else 2.0",
@@ -557,7 +557,7 @@ RESET = (
     "    for name in ('f_', 'g_'):\n"
     "        if name in vars(each): delattr(each, name)\n"
 )
-# Ways by which a function gets at the number: each gives an expression for a call of `number()`.
+# Ways in which a function obtains the number, each as an expression for a call of `number()`.
 WAYS = {
     "directly": ("", "number()"),
     "in a table": ("table = {'number': number}", "table['number']()"),

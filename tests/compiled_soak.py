@@ -117,7 +117,7 @@ class Soak:
             found = {}
             for name, leaf in program.leaves.items():
                 array = leaf.copy(order="K")
-                if number and array.dtype.kind in "fc":  # in place: the layout stays what it is
+                if number and array.dtype.kind in "fc":  # in place, so that the layout does not change
                     array *= (1 + 0.1 * rng.random(array.shape)).astype(array.real.dtype)
                 kind = float if array.dtype.kind == "f" else array.dtype
                 found[name] = vg.Tensor(array.astype(kind), requires_grad=True)

@@ -110,7 +110,7 @@ class AnalyticProgram:
         else:
             template, name = self.random.choice(EXPRESSIONS), self.random.choice(self.arrays()[-4:])
         if "einsum('ii" in template and not np.size(self.names[name]):
-            return  # NumPy takes the diagonal of an empty array that is not square, which is not in its memory
+            return  # NumPy returns the diagonal of an empty non-square array, which lies outside its memory
         line = self.filled(template, name, rng)
         if template in EXPRESSIONS:
             line = f"v{len(self.lines)} = {line}"

@@ -36,7 +36,7 @@ if not importlib.util.find_spec("scipy"):
         path.name for path in Path(__file__).parent.glob("test_*.py") if NEEDS_SCIPY.search(path.read_text())
     ]
 
-# Whoever shares a machine with other work cannot promise how long an example takes.
+# On a shared machine, the time of an example is unpredictable.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 # Tests of compiled functions test the trace tier; those of the source tier pass `specialize=False`.

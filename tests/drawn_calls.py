@@ -348,7 +348,7 @@ def difference(function, call, directions, step) -> float:
 
 
 def compare_with_double_precision(call, gradients, precision) -> str:
-    if "dtype" in call.options or "partition" in call.text:  # the order within parts is not told
+    if "dtype" in call.options or "partition" in call.text:  # the order within parts is unspecified
         return "values"
     wide = {name: np.asarray(array, np.result_type(array, np.float64)) for name, array in call.arrays.items()}
     wide = {name: array.astype(complex if array.dtype.kind == "c" else float) for name, array in wide.items()}

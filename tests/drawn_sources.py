@@ -247,7 +247,7 @@ class Writer:
         return f"np.tanh({self.number()})" if self.draw.random() < 0.4 else f"0.5 * {self.number(1)}"
 
     def branch(self, indent: int) -> None:
-        if self.loops and self.draw.random() < 0.5:  # a number that one branch assigns, and that is read behind it
+        if self.loops and self.draw.random() < 0.5:  # a number that is assigned in one branch and read after it
             held, used = f"h{next(self.names)}", f"h{next(self.names)}"
             self.add(indent, f"if {self.draw.choice(['n0 >= 0', self.condition()])}:")
             self.add(indent + 1, f"{held} = 0.5 * x[{self.index()}]")

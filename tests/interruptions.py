@@ -63,7 +63,7 @@ class Interrupter:
 
     def run(self, function: Callable[[], Any]) -> bool:
         """Call `function`, and say whether it was interrupted."""
-        sys._getframe().f_trace_opcodes = self.bytecodes  # some versions of Python 3.12 look at it in `settrace` only
+        sys._getframe().f_trace_opcodes = self.bytecodes  # some versions of Python 3.12 read it in `settrace` only
         sys.settrace(self)
         try:
             function()

@@ -19,9 +19,9 @@ STEERED = {
     *("hard_viterbi", "smith_waterman", "masked_filter", "neighbours", "picked", "stopped_early", "counted"),
     "lu_pivoting",
 }
-# Programs whose arguments are laid out in row order: they take windows by strides, or compile for no other order.
+# Programs whose arguments must be in row-major order, since they use strides or do not compile for other orders.
 ROW_ORDER = {"attention_causal", "game_of_views"}
-# A few programs, one of each kind, for tests that take seconds per program.
+# One program of each kind, for tests that run for seconds per program.
 SHORT = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
 
 

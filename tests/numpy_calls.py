@@ -83,7 +83,7 @@ OPTIONS = {
     "out": ["like the result"], "where": ["a mask"],
 }  # fmt: skip
 
-# Names that take no numbers: files, texts, memory of others.
+# Functions that do not accept numbers: those of files, texts and external memory.
 NO_NUMBERS = frozenset("fromfile fromregex from_dlpack load save savetxt savez savez_compressed sctypeDict".split())
 DROPPED = frozenset({"in1d", "trapz"})  # by later versions than the oldest that is allowed
 

@@ -316,7 +316,7 @@ def differences(function, compiled, seed: int, lengths=(5, 2, 8)) -> list[str]:
             try:
                 with np.errstate(over="raise", invalid="raise"):
                     wanted = function(x.copy(), a, places, order)
-            except FloatingPointError:  # then gradients are NaN even where the result does not depend on the value
+            except FloatingPointError:  # then gradients are NaN even if the result does not depend on the value
                 continue
             if not np.isfinite(wanted) or abs(wanted) > 1e6:
                 continue

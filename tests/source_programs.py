@@ -327,7 +327,7 @@ def is_another_matter(line, arrays) -> bool:
     bits, place = re.search(r"(\w+)[.]view[(](float|complex)", line), re.search(r"matmul.*out=(\w+)", line)
     if bits and arrays[bits[1]].dtype not in (float, complex):
         return True
-    # For a place without dimensions NumPy takes a matrix of one row for a vector.
+    # NumPy assigns a matrix of one row to an element as if it were a vector.
     if place and not np.ndim(arrays[place[1]]):
         return True
     # The slope of the cubic root is infinite at zero.

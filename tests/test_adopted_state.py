@@ -72,7 +72,7 @@ def assign(name, value):
     globals()[name] = value
 
 
-# What the user does between calls; most of it sets something to a value that it has had before.
+# The user's actions between calls; most of them restore an earlier value.
 ACTIONS = {
     "counter": lambda: assign("counter", 0),
     "item of dict": lambda: settings.__setitem__("a", 1.0),

@@ -1176,7 +1176,7 @@ def test_interruption_loses_no_attribute(stride):
     for counted, where in interruptions(prepare, act, stride=stride):
         assert (counted.scale, counted.name) == (3.0, "counted"), where
         assert counted.number in (1, 2), where
-        assert entry._CALLS.depth == 0, where  # otherwise later calls are taken for calls by adopted code
+        assert entry._CALLS.depth == 0, where  # otherwise later calls are mistaken for calls by adopted code
         assert vg.grad(counted)(2.0) == 21.0, where
 
 

@@ -16,7 +16,7 @@ from viewgrad.operators import OPERATORS
 
 PACKAGE = Path(viewgrad.__file__).parent
 DOCS = PACKAGE.parent / "docs"
-# Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
+# Each layer imports only from earlier layers. Modules without a layer are namespaces above all layers.
 FLOORS = [
     *("errors", "progress", "type_aliases", "tensor", "adoption", "views", "operators", "autograd"),
     *("func", "trace", "symbolic", "compiler", "testing"),
@@ -334,12 +334,12 @@ def test_effects_in_assertions_are_found():
 
 # The functions that make tensors.
 MAKERS = {"tensor/tensor.py", "views/construct.py", "views/basic_indexing.py"}
-# The functions that give an existing tensor another array, and why.
+# The functions that replace the array of an existing tensor, and why.
 MOVERS = {
     "autograd/modes/functionalize.py",  # a write replaces the value
     "func/functionalize.py",  # and the earlier value is restored
     "numpy/grids.py",
-    "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nothing else sees
+    "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory is not shared
     "trace/tracing/memory.py",  # a scalar gets a number that identifies it
     "tensor/tangents.py",  # the root of a dual tensor, which is not a tensor
 }

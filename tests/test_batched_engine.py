@@ -62,7 +62,7 @@ def test_programs(name, row_by_row, monkeypatch):
         return func.jacrev(PROGRAMS[name])(X)
 
     expected = row_by_row(call)
-    for share in (batched_engine.LOOPED, 1.0):  # also where most nodes run row by row
+    for share in (batched_engine.LOOPED, 1.0):  # also if most nodes run row by row
         monkeypatch.setattr(batched_engine, "LOOPED", share)
         found = call()
         assert found.dtype == expected.dtype and found.shape == expected.shape

@@ -23,7 +23,7 @@ SPACE = types.SimpleNamespace(table=START.copy(), number=2)
 PAIR = Pair(START.copy(), 2)
 module = types.ModuleType("constants_of_the_test")
 module.TABLE = START.copy()
-taken = np.copy  # set by each test: how a function takes its own array from the table
+taken = np.copy  # set by each test: the way in which a function copies the table
 
 
 def computed(table, x):

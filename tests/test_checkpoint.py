@@ -155,7 +155,7 @@ def test_hidden_state_that_changes_is_an_error():
     y = vg.checkpoint(lambda x: x * hidden())(x)
     with pytest.raises(CheckpointError, match="computed different values"):
         y.sum().backward()
-    # Even where the results are equal: what the graph has saved is compared as well.
+    # Even if the results are equal, since the values saved by the graph are compared as well.
     zero = vg.Tensor([0.0], requires_grad=True)
     y = vg.checkpoint(lambda x: x * hidden())(zero)
     with pytest.raises(CheckpointError, match="computed different values"):

@@ -106,7 +106,7 @@ PROGRAMS = {
     best_path: (floats(7, 3), floats(3, 3)),
     put_by_arrays: (floats(5), picked(0, 5, 4, 2)),
 }
-# A row by a computed index is a view, which a trace takes from a fixed place; the source tier takes it from any.
+# A row by a computed index is a view, which a trace reads at a fixed position, and the source tier at any.
 ROWS = (discrete_observations, rows_written, many_axes)
 
 

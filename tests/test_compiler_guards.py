@@ -233,7 +233,7 @@ def test_attributes_are_not_mistaken_for_globals():
         names,
     )
     compiled = vg.compile(names["f"], executor="python")
-    for factor in (2.0, 2.0, 2.0, 3.0, 3.0):  # a class inside the function looks the factor up
+    for factor in (2.0, 2.0, 2.0, 3.0, 3.0):  # a class inside the function reads the factor
         names["factor"] = factor
         assert compiled(leaf(1.0)).item() == pytest.approx(np.log(factor))
     assert "iterator" not in compiled.explain()

@@ -14,7 +14,7 @@ from test_compiler_programs import close, everything
 import viewgrad as vg
 
 EXECUTORS = ["python", "interpreted"]
-LARGE = 2**53 + 1  # is no float
+LARGE = 2**53 + 1  # is not a float
 needs_numba = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
 NUMBA = pytest.param("numba", marks=[needs_numba, pytest.mark.slow])
 

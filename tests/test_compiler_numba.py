@@ -100,7 +100,7 @@ print(repr(float(value.detach())), repr(float(gradient.sum())), sum(sum(k.stats.
 
 
 def test_kernels_from_disk_run_in_another_process(tmp_path):
-    # What calls itself, Numba cannot load: LLVM ends the process.
+    # Numba cannot load recursive functions: LLVM aborts the process.
     environment = {**os.environ, "VIEWGRAD_CACHE": str(tmp_path)}
     found = [
         subprocess.run(

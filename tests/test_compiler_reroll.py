@@ -62,7 +62,7 @@ def test_rerolled_stream_expands_to_itself(batch):
         for instruction in stream:
             roller.take(*instruction)
         assert list(expanded(roller.terms)) == stream
-        # First iterations, and inner loops of one or two, may stay outside; nothing depends on how often a loop runs.
+        # First iterations, and inner loops of one or two iterations, may stay unrolled, for loops of any length.
         assert size(roller.terms) <= 20 * length(nest)
 
 

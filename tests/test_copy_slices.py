@@ -40,11 +40,11 @@ def test_undefined_gradient_through_copy_slices(create):
     base[1:2] = v
     gx, gv = grad(base.sum(), [x, v], create_graph=create)
     assert (numbers(gx), numbers(gv)) == ([1.0, 0.0, 1.0], [1.0])
-    # What was written needs no gradient.
+    # The written value needs no gradient.
     base = x * 1
     base[1:2] = 7.0
     assert numbers(grad(base.sum(), x, create_graph=create)[0]) == [1.0, 0.0, 1.0]
-    # What was written over needs none.
+    # The overwritten value needs no gradient.
     base = vg.zeros(3)
     base[1:2] = v
     base[0] = 3.0

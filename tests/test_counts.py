@@ -178,7 +178,7 @@ PROGRAMS = [
     numbers_written,
 ]
 FEW, MANY = 8, 48
-# What one write or read may allocate: a few arrays of the size of a row, some of which hold indices.
+# The maximum allocation of a write or read: a few arrays of the size of a row, some of which hold indices.
 ROWS_PER_STEP = 12
 
 
@@ -224,7 +224,7 @@ def test_number_of_base_sized_arrays_is_independent_of_writes(program, run):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_full_size_copies_in_the_backward_pass_are_few(program):
     _, backward = allocated(program, MANY, by_backward)
-    # The gradient of the result, the accumulator of each random_leaf, and a copy where a gradient is shared.
+    # The gradient of the result, the accumulator of each leaf, and a copy of each shared gradient.
     assert large(backward) <= 4
 
 

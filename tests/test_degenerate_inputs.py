@@ -244,7 +244,7 @@ def test_the_factors_of_dependent_columns_have_no_derivative():
         grad(np.linalg.qr(x)[0][0, 2], x)
     with pytest.raises(DifferentiabilityError, match="linearly dependent"):
         jacfwd(lambda a: np.linalg.qr(a)[0])(x.detach())
-    x = leaf([[1.0, 2e-20], [0.0, 1e-20]])  # the second column is short, and another one than the first
+    x = leaf([[1.0, 2e-20], [0.0, 1e-20]])  # the second column is short and not parallel to the first
     assert np.isfinite(grad(np.linalg.qr(x)[1].sum(), x)[0].numpy()).all()
 
 

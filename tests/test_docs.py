@@ -240,7 +240,7 @@ def test_every_note_that_the_code_names_exists():
     assert set(written) <= in_code
 
 
-# What the compiler catches itself: their programs print the message.
+# Errors that the compiler catches itself, and whose programs print the message.
 CAUGHT = {"NotCompiledError": "runs eagerly: arrays of int8", "TraceTooLongError": "operations belong to no loop"}
 
 

@@ -12,7 +12,7 @@ from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.numpy_api.reductions import REDUCTIONS
 
 NAMES = sorted(name for name, operator in OPERATORS.items() if not operator.user_defined)
-# What other operators consist of; their arguments are objects that a program does not record.
+# Parts of other operators, whose arguments are objects that programs do not record.
 WITHOUT_EXAMPLE = set(
     "_accumulated _cast _cast_exactly _convolution _convolution_input _convolution_weight _native_dropout "
     "_overwritten _scatter_into_zeros _window_spread _window_sums".split()

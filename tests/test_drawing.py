@@ -43,8 +43,8 @@ def test_a_strip_before_and_after_a_write():
     )
     assert len([r for r in shapes(after, "rect") if r.get("fill") == "#e8590c"]) == 2  # the cells that were written
     assert not [r for r in shapes(before, "rect") if r.get("fill") == "#e8590c"]
-    assert "copied" not in str(memory_strip(b, row=row, z=z))  # the window that it was is no longer known
-    row.grad_fn  # asked for its history, a view makes it again
+    assert "copied" not in str(memory_strip(b, row=row, z=z))  # the original window is unknown
+    row.grad_fn  # access to grad_fn rebuilds a view's history
     assert str(memory_strip(b, row=row)).endswith("|~~~~~~~|          AsStridedBackward")
 
 

@@ -109,7 +109,7 @@ def test_ninth_shape_evicts_the_least_recently_used():
     for _ in range(3):
         assert compiled(vg.ones(11)).item() == 11.0
     assert "compiled," in compiled.explain()
-    for size in (3, 11, 3, 11, 3):  # one that was replaced, and one that is used meanwhile
+    for size in (3, 11, 3, 11, 3):  # a replaced value, and a value used in the meantime
         assert compiled(vg.ones(size)).item() == size
     assert compiled.explain().count("compiled,") == 2
     assert len(compiled.specializations) == 8

@@ -64,7 +64,7 @@ def _as_field(x):
     records["a"] = x
 
 
-# Each way that a tensor leaves for where no gradient flows: an error, or a warning, that names what keeps it.
+# Each conversion that loses the gradient: an error or a warning names an alternative that keeps it.
 LEAVES = {
     "an array written to": (_as_assigned, AutogradError, r"array\[:\] = x.* zeros\(\)"),
     "a number of an array": (_as_assigned_number, ValueError, "array element"),  # see test_conversions.py

@@ -59,7 +59,7 @@ def raises(x):
     return 0.0
 
 
-# What makes a value escape from a tensor of shape (2,); it returns something that `number` understands.
+# Functions by which a value escapes from a tensor of shape (2,), with results that `number` accepts.
 TRIES = {
     "float()": [lambda x: float(x[0])],
     "complex()": [lambda x: complex(x[0]).real],

@@ -126,7 +126,7 @@ def test_the_gradient_agrees_with_finite_differences_of_the_numpy_program() -> N
 
     assert loss == pytest.approx(float(example.mean_squared_error(point, co2)), rel=1e-12)
     differences = example.central_differences(lambda p: float(example.mean_squared_error(p, co2)), point)
-    # Every parameter has a say, so that a derivative lost on the way would be seen.
+    # The loss depends on every parameter, so a lost derivative is detected.
     assert np.all(differences != 0)
     assert np.linalg.norm(gradient - differences) < 1e-7 * np.linalg.norm(differences)
     np.testing.assert_allclose(gradient, differences, rtol=1e-4, atol=1e-8 * np.abs(differences).max())

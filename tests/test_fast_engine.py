@@ -51,7 +51,7 @@ def sum_shared_by_two_edges(x, y):
 def shared_then_overwritten(x, y):
     a = x.clone()
     a[1:3] = y[0:2] * 3
-    b = a + y  # one gradient for both, and that of `a` is rewritten in place
+    b = a + y  # one gradient for both; the gradient of `a` is rewritten in place
     return (b * b).sum(), [a, b]
 
 
@@ -544,7 +544,7 @@ def test_accumulation_is_in_place_if_nothing_holds_the_gradient():
     x, _ = leaves()
     backward_of_ones(x)
     address = x.grad.numpy().__array_interface__["data"][0]
-    x.grad = vg.Tensor(x.grad)  # a gradient that no one has looked at
+    x.grad = vg.Tensor(x.grad)  # a gradient that was not read
     first = x._grad._array.__array_interface__["data"][0]
     backward_of_ones(x)
     assert x._grad._array.__array_interface__["data"][0] == first != address

@@ -1014,7 +1014,7 @@ def test_tangents_of_windows_that_overlap_themselves(view):
         x[1] = 7.0
         assert forward_ad.unpack_dual(x).tangent.tolist() == [6.0, 0.0, 2.0]
         places = np.array(view(vg.arange(3)))
-        # Written elements have the tangent of the value; the others keep that of the window, which has none.
+        # Written elements have the tangent of the value; the others have the tangent of the window, which is zero.
         assert np.array_equal(forward_ad.unpack_dual(apart).tangent.numpy(), np.array([6.0, 0.0, 2.0])[places])
 
 

@@ -126,7 +126,7 @@ def test_second_derivatives_through_values_made_in_forward_are_refused(way):
     ):
         with pytest.raises(FunctionError, match="left on ctx in its forward"):
             refused()
-    # What does not lead through it has its derivative, in the incoming gradient for instance.
+    # Paths that avoid it are differentiated, for example through the incoming gradient.
     w = vg.Tensor(2.0, requires_grad=True)
     (first,) = grad((function(x.detach().requires_grad_()) * w).sum(), w, create_graph=True)
     assert first.detach().item() == pytest.approx(1.2**3 + 8.0)

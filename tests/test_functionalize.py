@@ -328,7 +328,7 @@ def test_tensors_from_outside_get_new_values_and_so_do_their_aliases():
     for tensor in (table, row, column):
         assert vg.autograd.grad(tensor.sum(), weight, retain_graph=True)[0][0].item() == 6.0
     assert not apart.requires_grad
-    # From here on it is written to as usual, which the views see, and what was saved is preserved.
+    # From here on, writes are in place and visible in views, and saved values are preserved.
     product = table * table
     row[0] = 5.0
     assert table[1, 0].item() == 5.0 and column[1].item() == 5.0 and table._version == 1
@@ -593,7 +593,7 @@ def test_an_in_place_variant_that_is_declared_itself():
 def test_write_through_a_view_that_is_not_a_window_of_the_new_value():
     def program(x):
         y = x.clone()
-        flat = y.T.reshape(4)  # a window where the memory is laid out in columns
+        flat = y.T.reshape(4)  # a window if the memory is in column-major order
         flat[...] = flat.tanh()
         return (y * y).sum()
 

@@ -38,7 +38,7 @@ def cubes(x):
 
 X, V, A, B = np.array([1.0, 2.0]), np.array([1.0, 0.5]), np.array(3.0), np.array(2.0)
 AFTER = "value, pull = func.vjp(f, x)"
-# Per row: what its names stand for, and per piece of code what is made of its value, `it`, and the result of that.
+# For each row: the meaning of its names, and for each piece of code a function of its value, `it`, and the result.
 ROWS = {
     "autograd.numpy": (
         {},

@@ -37,7 +37,7 @@ def test_the_composed_index_takes_the_same_window(data):
 
 
 def test_masked_self_assignment_reads_before_it_writes():
-    # NumPy does not make sure of it where the only index is an array of bools.
+    # NumPy does not check this if the only index is an array of bools.
     t = vg.Tensor([0.0, 1.0, 2.0, 3.0])
     t[np.array([True] * 4)] = t[::-1]
     assert t.tolist() == [3.0, 2.0, 1.0, 0.0]

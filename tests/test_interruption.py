@@ -146,7 +146,7 @@ def test_writes(name, replay):
             assert_right_or_refused(state, before, after, where)
             refused += any(gradient is None for _, gradient in state.outcomes())
             whole += 1
-            # What is overwritten by something that is well-defined is well-defined, unless it is refused to write to.
+            # Values overwritten by well-defined values are well-defined, unless the write is refused.
             try:
                 state.base.copy_(state.leaf)
             except InterruptedWriteError:

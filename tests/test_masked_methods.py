@@ -24,7 +24,7 @@ MISSING = {
 
 def test_masked_tensors_have_the_methods_of_masked_arrays():
     names = {name for name in dir(np.ma.MaskedArray) if not name.startswith("_")}
-    names -= {"itemset", "newbyteorder", "tostring"}  # NumPy 2.0 has them, to tell what replaces them
+    names -= {"itemset", "newbyteorder", "tostring"}  # NumPy 2.0 keeps them for their error messages
     made = vnp.ma.array(vg.Tensor(X, requires_grad=True), mask=MASK.copy())
     assert names - set(dir(made)) <= MISSING
 
@@ -96,7 +96,7 @@ def _with_output(np, m):
     return made * 2.0
 
 
-# Aliasing: writes to a view, or to what a function returned, and what they change.
+# Aliasing: writes to a view or to a result, and the arrays that they change.
 def views(np, x):
     m = np.ma.array(x * 1.0, mask=MASK.copy())
     row, column, flat, turned = m[0], m[:, 1], m.reshape(-1), m.T

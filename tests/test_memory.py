@@ -332,7 +332,7 @@ def test_nothing_is_left_alive_without_the_garbage_collector(program, use):
 def test_a_leaf_that_lives_on_holds_no_graph(program):
     x = random_leaf(4, 4)
     program(x).backward()
-    # Saved views of the leaf may stay in its registry, which is pruned from time to time; see test_counts.
+    # Saved views of the leaf may stay in its registry, which is pruned occasionally; see test_counts.
     with nothing_left((vg.Tensor, Node)):
         x.grad = None
         value = program(x)

@@ -709,7 +709,7 @@ def test_an_error_in_a_write_leaves_the_history_as_it_was():
 
 
 def test_results_made_in_inference_mode_can_never_be_recorded():
-    # The file that makes it so was imported by no one.
+    # The module that implements the mode was not imported.
     x = vg.ones(2, requires_grad=True)
     with vg.inference_mode():
         made = vg.ones(2) * 3.0

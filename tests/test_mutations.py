@@ -283,7 +283,7 @@ def extrema_divide_by_the_number_of_equal_ones(patch):
     def broken(a, axis=None, **options):
         found = greatest(a, axis=axis, **options)
         equal = a.detach().numpy() == greatest(a.detach(), axis=axis, keepdims=True).numpy()
-        shares = equal / equal.sum(axis, keepdims=True)  # 0 / 0 where the result is NaN
+        shares = equal / equal.sum(axis, keepdims=True)  # 0 / 0 if the result is NaN
         return found.detach() + ((a - a.detach()) * shares).sum(axis, **options)
 
     meaning(patch, np.max, broken)

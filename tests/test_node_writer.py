@@ -9,7 +9,7 @@ from leaves import random_leaf
 
 import viewgrad as vg
 
-SIZE = 2000  # more than the formulas ask for before they look whether they may
+SIZE = 2000  # more than the formulas need before they check whether reuse is allowed
 
 
 def large_leaf(seed):

@@ -9,7 +9,7 @@ from viewgrad.autograd import grad, gradcheck
 
 MATRIX, VECTOR = np.arange(6.0).reshape(2, 3), np.array([3.0, 1.0, 2.0])
 SINGLE = VECTOR.astype(np.float32)
-# What is called with NumPy or viewgrad.numpy, and with a function that makes an array or a tensor with a history.
+# Functions of NumPy or viewgrad.numpy, and of a function that creates an array or a tensor with a history.
 CASES = {
     "swapaxes beyond": lambda xp, of: xp.swapaxes(of(MATRIX), 0, 5),
     "squeeze beyond": lambda xp, of: xp.squeeze(of(MATRIX), 5),

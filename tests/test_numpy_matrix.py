@@ -99,7 +99,7 @@ def test_matrices_match_numpy_and_differences(name):
         step = np.zeros(X.shape)
         step[place] = 1e-6
         slopes[place] = (total(X + step) - total(X - step)) / 2e-6
-    if name == "eigenvectors":  # NumPy reads one triangle; the sum of matrices is symmetric all the same
+    if name == "eigenvectors":  # NumPy reads one triangle; the sum of the matrices is symmetric
         np.testing.assert_allclose(gradient.sum(), slopes.sum(), rtol=1e-6)
         return
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
@@ -140,7 +140,7 @@ def test_matrices_refuse_what_numpys_refuse():
 
 
 OUTSIDE = np.array([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix)
-# Functions of a matrix and of an array; NumPy makes a matrix of the result, or an array, of one or two dimensions.
+# Functions of a matrix and an array; NumPy returns a matrix, or an array of one or two dimensions.
 MIXED = {
     "dot": lambda x: np.dot(OUTSIDE, x) * OUTSIDE,
     "dot from the left": lambda x: np.dot(x, OUTSIDE),

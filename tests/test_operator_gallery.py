@@ -17,7 +17,7 @@ from viewgrad.testing import Failure, check_operator
 
 pytestmark = pytest.mark.usefixtures("frozen_objects")
 
-# Operators that are right at the call given and wrong at others that they accept: numbers beside arrays, lengths of 1.
+# Operators that are correct for the given call and wrong for others they accept: numbers with arrays, lengths of 1.
 REALLY_WRONG_ELSEWHERE = {
     "LayerNorm": "shapes",
     "MeanSquaredError": "shapes",

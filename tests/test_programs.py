@@ -95,7 +95,7 @@ def test_pytorch_agrees_where_it_runs_the_program(drawn, request):
             except (Unsupported, RuntimeError, TypeError, ValueError, IndexError):
                 assume(False)
         names = program.execute()
-        # Where memory overlaps, PyTorch's values depend on the order in which it happens to write.
+        # If memory overlaps, PyTorch's values depend on the order of its writes.
         assume(all(np.allclose(names[name].detach().numpy(), value, atol=1e-9) for name, value in values.items()))
         ran.append(program)
         leaves = [names[name] for name in theirs]
@@ -230,7 +230,7 @@ def test_custom_functions_with_features(drawn, request, feature):
 
 # -- the tests tested --------------------------------------------------------------------------------------------------
 #
-# Each of these breaks one thing in the library; drawn programs must find out, and so would fail if it broke.
+# Faults inserted into the library, each of which drawn programs must detect.
 
 
 def views_keep_their_old_history(monkeypatch):

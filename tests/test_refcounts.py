@@ -90,7 +90,7 @@ def test_probes_count_variables_of_other_threads(name):
 
 @pytest.mark.skipif(SWITCHED_OFF, reason="switched off on purpose")
 def test_this_interpreter_counts_as_the_probes_expect():
-    # Where this fails the library is right, but slow: everything is copied that someone might see.
+    # If this fails, the library is correct but slow: it copies everything that might be shared.
     assert refcounts.TRUSTED
     for name, probe in refcounts.PROBES.items():
         assert getattr(refcounts, name) == probe(Thing) > 0
@@ -133,7 +133,7 @@ def test_parameters_whose_references_are_counted_have_no_second_name():
             names = {node.arg for node in nodes if isinstance(node, ast.arg)}
             calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getrefcount"]
             counted = names & {getattr(call.args[0], "id", "") for call in calls}
-            if function.name == "run_scalars":  # its argument is a number; arrays it takes from the buffers
+            if function.name == "run_scalars":  # its argument is a number; it reads arrays from the buffers
                 counted -= {"grad"}
             found |= {(function.name, name) for name in counted}
             assignments = [n for n in nodes if isinstance(n, (ast.Assign, ast.NamedExpr, ast.AnnAssign))]

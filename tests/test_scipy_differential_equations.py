@@ -302,7 +302,7 @@ def test_jacobians_are_computed_again_where_they_change():
         return ours.solve_ivp(slope, (0.0, 2.0), np.linspace(0.2, 1.0, 6), method, args=(k,), **options).y[:, -1].sum()
 
     found = vg.grad(f)(0.4)
-    # Steps of the same lengths: the derivatives are those of the equations of the steps.
+    # With equal steps, the derivatives are those of the equations of the steps.
     steps = scipy.integrate.solve_ivp(slope, (0.0, 2.0), np.linspace(0.2, 1.0, 6), "Radau", args=(0.4,)).t
     places = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
     powers = np.arange(3)

@@ -11,7 +11,7 @@ from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
 from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import stats  # noqa: E402
 
-# By name: parameters beside location and scale; places inside of the support are quantiles.
+# By name: the shape parameters; points inside the support are given as quantiles.
 PARAMETERS = {
     "norm": (), "t": (4.5,), "beta": (2.0, 3.0), "gamma": (2.0,), "chi2": (3.0,), "expon": (), "uniform": (),
     "laplace": (), "cauchy": (), "logistic": (), "lognorm": (0.7,), "weibull_min": (1.5,), "rayleigh": (),

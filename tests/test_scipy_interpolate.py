@@ -177,7 +177,7 @@ def test_interpolation_on_grids(method):
     right = theirs.interpn(GRID, Z, points, method)
     np.testing.assert_allclose(ours.interpn(GRID, z, places, method).detach().numpy(), right, rtol=1e-12)
     assert gradcheck(lambda z, x: ours.interpn(GRID, z, x, method), [z, places])
-    turned = np.flip(vg.Tensor(Z), [0, 1])  # a list of dimensions, as NumPy takes it
+    turned = np.flip(vg.Tensor(Z), [0, 1])  # a list of dimensions, as in NumPy
     np.testing.assert_array_equal(turned.numpy(), Z[::-1, ::-1])
     wide = {"bounds_error": False, "fill_value": None}
     for options in (wide, wide | {"fill_value": -1.0}):
@@ -362,7 +362,7 @@ def test_grids_of_one_point_nan_and_single_points_are_as_scipys(method):
     places = [(2.0, 1.5), np.array([2.0, 3.0]), np.array([[2.0, 1.2], [2.0, np.nan], [2.5, 1.0], [2.0, 9.0]])]
     for fill in (np.nan, None, 7.0):
         if fill is None and method == "linear":
-            continue  # SciPy extrapolates nothing along such an axis
+            continue  # SciPy does not extrapolate along this axis
         found = ours.RegularGridInterpolator((x, y), vg.Tensor(values), method, False, fill)
         wanted = theirs.RegularGridInterpolator((x, y), values, method, False, fill)
         for place in places:

@@ -132,7 +132,7 @@ def test_banded_hermitian_systems(monkeypatch, large, lower):
 
 
 def test_banded_systems_take_no_dense_matrix():
-    size = 40_000  # its matrix would take 13 GB
+    size = 40_000  # its matrix would require 13 GB
 
     def f(s):
         bands = np.ones((3, size)) * s

@@ -79,7 +79,7 @@ def test_transforms_in_their_parameters():
             lambda m, order=order: scipy.ndimage.affine_transform(IMAGE, m, [0.33, 0.21], order=order, mode="nearest"),
             matrix, 1e-4, 1e-4,
         )  # fmt: skip
-    # At the identity, where all places are elements, and the last ones lie on the edge.
+    # At the identity, all positions are elements, and the last ones lie on the edge.
     slopes = func.jacrev(lambda s: ndimage.shift(IMAGE, s, order=3, mode="nearest"))(vg.zeros(2)).numpy()
     inner = differences(lambda s: scipy.ndimage.shift(IMAGE, s, order=3, mode="nearest"), np.zeros(2))[1:-1, 1:-1]
     np.testing.assert_allclose(slopes[1:-1, 1:-1], inner, atol=1e-5)

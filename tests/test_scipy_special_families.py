@@ -178,7 +178,7 @@ def test_precision_is_preserved():
     assert special.kv(1.5, x).dtype == special.airy(x)[0].dtype == special.eval_legendre(3, x).dtype == np.float32
 
 
-# Poles, infinities and values outside of the domain: SciPy's values, and finite gradients where the function is smooth.
+# Poles, infinities and values outside the domain: SciPy's values, and finite gradients at smooth points.
 EDGES = np.array([-np.inf, -2.5, -1.0, 0.0, 0.5, 1.0, 2.0, 30.0, np.inf, np.nan])
 
 

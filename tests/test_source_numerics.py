@@ -429,7 +429,7 @@ def shared_operands(x, y):
 def zero_times_infinity(x, y):
     total = 0.0
     for k in range(len(x)):
-        w = x[k] * np.log(y[0] - y[0]) / (y[1] - y[1])  # unused where the factor is 0
+        w = x[k] * np.log(y[0] - y[0]) / (y[1] - y[1])  # unused if the factor is 0
         total = total + (0.0 if k % 2 else 1.0) * x[k] * x[k] + (w if x[k] > 1e9 else y[0] * x[k])
     return total
 

@@ -59,4 +59,4 @@ def test_elementwise_operators_without_kernels_are_compiled_too(text):
         for one, other in zip(value_and_gradients(compiled, given), value_and_gradients(f, given), strict=True):
             np.testing.assert_allclose(one, other, 1e-12, err_msg=row)
         refused += [row] if "not compiled" in compiled.explain() else []
-    assert refused == ["bitwise_count"]  # it gives uint8
+    assert refused == ["bitwise_count"]  # it returns uint8

@@ -270,7 +270,7 @@ def test_hessian_and_jacobians_run_programs():
         assert_same(vg.func.hessian(c)(x), vg.func.hessian(loss)(x))
         assert_same(vg.func.jacfwd(vg.func.grad(c))(x), vg.func.hessian(loss)(x))
         assert_same(vg.func.jacfwd(c)(x), vg.func.jacfwd(loss)(x))
-    assert_by_source(c, 1)  # for the first of all calls; rows of later ones are computed by the gradient's program
+    assert_by_source(c, 1)  # for the first call; rows of later calls are computed by the gradient's program
     found = vg.func.jacrev(vg.compile(tier.heat, specialize=False, executor="python"))(x, 0.1)
     assert_same(found, vg.func.jacrev(tier.heat)(x, 0.1))
 

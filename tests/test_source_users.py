@@ -8,7 +8,7 @@ import user_numerics  # noqa: F401
 import user_structures  # noqa: F401
 from user_cases import CASES, check
 
-# What is not compiled from its source, and a part of the reason.
+# Programs that are not compiled from their source, and a part of the reason.
 NOT_TAKEN = {
     "transpose_zip": "Starred", "grow_while_iterating": "a loop over a list that changes",
     "divide_conquer": "as in a recursion", "string_format": "len()", "dict_counts": "a choice of str",

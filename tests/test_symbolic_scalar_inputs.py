@@ -178,6 +178,6 @@ def test_a_list_of_unknown_length_is_named():
 def test_a_number_with_an_earlier_view_is_not_an_input():
     x = vg.Tensor([1.5 + 1j, 2.5])
     with forward_ad.dual_level():
-        forward_ad.make_dual(x * 1.0, vg.ones(2, dtype=complex)) ** 7.25  # looks at the real part of the exponent
+        forward_ad.make_dual(x * 1.0, vg.ones(2, dtype=complex)) ** 7.25  # inspects the real part of the exponent
     graph = vg.symbolic.trace(lambda x: x**7.25 + x * 7.25, x)
     assert len(graph.inputs) == 1

@@ -39,7 +39,7 @@ def run_as_graph(x):
 def test_a_program_of_several_parts():
     x = leaf(1500)
     found, count = run_as_graph(x)
-    assert count > 5000  # more than fits into one function
+    assert count > 5000  # too many for one function
     assert np.allclose(found, vg.autograd.grad(recurrence(x), x)[0].numpy())
 
 

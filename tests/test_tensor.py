@@ -139,7 +139,7 @@ def test_histories_that_ended_long_ago_are_released_and_refused():
                 view * 2
 
 
-# A view of a base without history: nothing is made for it when the base gets one, until someone asks.
+# The history of a view whose base had none is not created until it is accessed.
 OF_CONSTANTS = {
     "slice": lambda base: base[:1],
     "of a slice": lambda base: base[:2][:1],

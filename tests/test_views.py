@@ -74,7 +74,7 @@ def test_a_detached_tensor_that_overlaps_itself_cannot_be_written_to(overlapping
         detached.mul_(2.0)
     with pytest.raises(OverlappingWriteError):
         detached[:] = 2.0
-    # Not even through a part that does not overlap itself, if it is recorded: others would change unseen.
+    # Recorded writes are refused even through a part that does not overlap itself, since other elements would change.
     with pytest.raises(OverlappingWriteError):
         detached[0].mul_(weight[: detached.shape[1]])
     with pytest.raises(OverlappingWriteError):

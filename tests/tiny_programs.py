@@ -70,7 +70,7 @@ class Wrong(AssertionError):
     """Tensors and arrays gave different results."""
 
 
-@functools.lru_cache(maxsize=20_000)  # which takes 20 MB
+@functools.lru_cache(maxsize=20_000)  # which needs 20 MB
 def code_of(line: str):
     return compile(line, "<tiny program>", "exec")
 
@@ -124,7 +124,7 @@ class TinyProgram:
             view = choose(options)
             self.attempt(new, f"{new} = {name}{view}", f"d{new} = d{name}{view}")
         elif kind < 0.36 and np.zeros_like(array).strides == array.strides:  # so that the same reshapes are copies
-            zeros = f"np.zeros_like({name})" + "[()]" * (not isinstance(array, np.ndarray))  # a number stays one
+            zeros = f"np.zeros_like({name})" + "[()]" * (not isinstance(array, np.ndarray))  # a number stays a number
             self.attempt(new, f"{new} = {name}.detach()", f"{new} = {name}; d{new} = {zeros}")
         else:
             table = WRITTEN if kind < 0.72 else MADE

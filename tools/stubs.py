@@ -47,7 +47,7 @@ _TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
 _Axis: TypeAlias = int | tuple[int, ...] | None
 '''
 
-# What options of these names are, whatever their default.
+# The types of options by name, regardless of their defaults.
 NAMED: Final = {
     "axis": "_Axis",
     "axes": "int | Sequence[int] | Sequence[Sequence[int]] | None",

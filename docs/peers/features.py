@@ -88,7 +88,7 @@ def _(lib: Any) -> str:
     return f"no error; grad is {listed(first)} after the first run and {listed(x.grad)} after the second"
 
 
-HALF = np.frompyfunc(lambda number: number / 2, 1, 1)  # a function that no library can know
+HALF = np.frompyfunc(lambda number: number / 2, 1, 1)  # a function unknown to every library
 
 
 @feature("unknown_function", "PyTorch")

@@ -7,6 +7,8 @@ mode algorithmic differentiation" (2008), restricted to the pattern.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -64,9 +66,7 @@ class _Product(Function):
     @staticmethod
     def jvp(ctx: Any, _: Any, of_data: Any, of_dense: Any) -> Any:
         data, dense = ctx.saved_tensors
-        parts = [] if of_data is None else [product(ctx.pattern, of_data, dense)]
-        parts += [] if of_dense is None else [product(ctx.pattern, data, of_dense)]
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return _by_product_rule(functools.partial(product, ctx.pattern), data, dense, of_data, of_dense)
 
 
 class _Sampled(Function):
@@ -89,9 +89,15 @@ class _Sampled(Function):
     @staticmethod
     def jvp(ctx: Any, _: Any, of_left: Any, of_right: Any) -> Any:
         left, right = ctx.saved_tensors
-        parts = [] if of_left is None else [sampled(ctx.pattern, of_left, right)]
-        parts += [] if of_right is None else [sampled(ctx.pattern, left, of_right)]
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return _by_product_rule(functools.partial(sampled, ctx.pattern), left, right, of_left, of_right)
+
+
+def _by_product_rule(multiply: Callable[..., Any], left: Any, right: Any, of_left: Any, of_right: Any) -> Any:
+    """Return the tangent of a product, given the tangents of its factors, of which one may be None."""
+    if of_left is None:
+        return multiply(left, of_right)
+    tangent = multiply(of_left, right)
+    return tangent if of_right is None else tangent + multiply(left, of_right)
 
 
 def _sampled_values(pattern: Pattern, left: Any, right: Any) -> Any:

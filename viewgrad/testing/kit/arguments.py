@@ -14,6 +14,7 @@ import numpy as np
 from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
 from ...type_aliases import Array
+from .literals import display
 
 PERMUTATIONS: Final = frozenset("order perm permutation".split())  # names of arguments
 
@@ -106,20 +107,11 @@ class Example:
         return sum(self.arrays[k].size * (2 if self.arrays[k].dtype.kind == "c" else 1) for k in self.wanted)
 
     def __str__(self) -> str:
-        def shown(leaf: Any) -> str:
-            if isinstance(leaf, Slot):
-                array = self.arrays[leaf.number]
-                return f"{array.dtype.name}{list(array.shape)}"
-            return repr(leaf)
-
         def text(value: Any) -> str:
-            if isinstance(value, list):
-                return f"[{', '.join(map(text, value))}]"
-            if isinstance(value, tuple):
-                return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
-            if isinstance(value, dict):
-                return f"{{{', '.join(f'{key!r}: {text(item)}' for key, item in value.items())}}}"
-            return shown(value)
+            if isinstance(value, Slot):
+                array = self.arrays[value.number]
+                return f"{array.dtype.name}{list(array.shape)}"
+            return display(tuple(value) if isinstance(value, tuple) else value, text) or repr(value)
 
         return ", ".join([*map(text, self.args), *(f"{name}={text(value)}" for name, value in self.kwargs.items())])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,21 @@ def _simple(value: Any) -> str:
     return ""
 
 
-def _container(value: Any) -> str:
+def display(value: Any, text: Callable[[Any], str]) -> str | None:
+    """Return a list, tuple or dict as a display, given the text of each item, or None for other objects."""
     if type(value) is list:
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(map(text, value))}]"
     if type(value) is tuple:
-        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
     if type(value) is dict:
-        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{text(key)}: {text(item)}' for key, item in value.items())}}}"
+    return None
+
+
+def _container(value: Any) -> str:
+    found = display(value, literal)
+    if found is not None:
+        return found
     inner = f"{{{', '.join(map(literal, value))}}}" if value else "()"
     return inner if type(value) is set and value else f"{type(value).__name__}({inner})"
 

@@ -19,7 +19,7 @@ from ...tensor.modes import is_grad_enabled
 from ...type_aliases import Array
 from .arguments import Example, Slot, mapped
 from .failure import Failure
-from .literals import NoLiteral, literal
+from .literals import NoLiteral, display, literal
 from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .reproduction import definition_of
 
@@ -119,15 +119,9 @@ class Script:
                 return f"{name}.clone()" if value.number in self.subject.written and names == "x{}" else name
             if isinstance(value, tuple) and hasattr(value, "_fields"):
                 return self._kept(mapped(lambda leaf: leaf, value))
-            if type(value) is list:
-                return f"[{', '.join(map(text, value))}]"
-            if type(value) is tuple:
-                return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
-            if type(value) is dict:
-                return f"{{{', '.join(f'{key!r}: {text(item)}' for key, item in value.items())}}}"
             if value is None or value is ... or type(value) in (bool, int, float, complex, str):
                 return literal(value)
-            return self._kept(value)
+            return display(value, text) or self._kept(value)
 
         parts = [*map(text, self.example.args), *(f"{k}={text(v)}" for k, v in self.example.kwargs.items())]
         return f"{function}({', '.join(parts)})"

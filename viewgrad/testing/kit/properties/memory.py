@@ -14,6 +14,7 @@ from ....type_aliases import Array
 from ..arguments import Slot, slots_in
 from ..baseline import Baseline
 from ..failure import Failure
+from ..literals import display
 from ..script import Script
 
 
@@ -91,13 +92,7 @@ def _argument_text(baseline: Baseline, place: Any) -> str:
     def text(item: Any) -> str:
         if isinstance(item, Slot):
             return f"x{item.number}"
-        if type(item) is list:
-            return f"[{', '.join(map(text, item))}]"
-        if type(item) is tuple:
-            return f"({', '.join(map(text, item))}{',' if len(item) == 1 else ''})"
-        if type(item) is dict:
-            return f"{{{', '.join(f'{key!r}: {text(one)}' for key, one in item.items())}}}"
-        return repr(item)
+        return display(item, text) or repr(item)
 
     return text(value)
 
