@@ -1398,5 +1398,5 @@ assert len(calls) <= 18  # two of them are those of f and g
 """
 
 
-def test_cheap_calls_compare_in_few_steps_what_may_have_changed():
+def test_cheap_calls_compare_captured_state_in_few_steps():
     assert in_fresh_interpreter({"cheap": CHEAP}) == {"cheap": "passed"}

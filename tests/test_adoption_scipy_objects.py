@@ -168,7 +168,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("compiled", [lambda f: f, vg.compile], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_changes_of_an_object_are_seen(name, compiled):
+def test_changes_of_an_object_are_detected(name, compiled):
     make, f, change = CHANGES[name]
     made = make()
     given, captured = vg.value_and_grad(compiled(f)), vg.value_and_grad(compiled(lambda x: f(x, made)))

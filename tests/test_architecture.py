@@ -268,7 +268,7 @@ def test_each_file_of_samples_has_a_table():
             assert (TABLES / path.relative_to(SAMPLES)).exists(), path
 
 
-def test_trials_are_those_of_operators():
+def test_every_trial_belongs_to_an_operator():
     if viewgrad.operators.derivatives.special_functions.special is None:
         pytest.skip("some operators need SciPy")
     assert TRIALS.keys() <= OPERATORS.keys()

@@ -158,7 +158,7 @@ def test_copies_of_captured_arrays_hold_gradients(name):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_changes_of_captured_arrays_are_seen(place):
+def test_changes_of_captured_arrays_are_detected(place):
     global taken
     taken = COPIES["copy"]
     f, array = PLACES[place]

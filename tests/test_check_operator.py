@@ -287,7 +287,7 @@ def test_lengthened_matrices_have_no_rows_that_are_multiples_of_others():
     assert np.linalg.svd(longer)[1].min() > 1e-3
 
 
-def test_a_second_derivative_where_a_formula_cancels_is_found():
+def test_cancellation_in_second_derivatives_is_detected():
     """Differences of the first derivative vanish at tiny steps there, because they are not exact."""
     sinc = vg.autograd.define_op(
         "sinc_of_kit(self)",

@@ -62,7 +62,7 @@ PROGRAMS = [rows, half_of_the_rows, rows_used_again, rows_copied_twice, rows_in_
 
 @pytest.mark.parametrize("executor", ["python", NUMBA])
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_gradients_are_those_of_the_function(f, executor):
+def test_gradients_match_the_function(f, executor):
     compiled = vg.compile(f, executor=executor)
     for number in range(4):
         rng = np.random.default_rng(number)

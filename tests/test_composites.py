@@ -127,7 +127,7 @@ EINSUMS_OF_ONE = ["ij->ji", "ii->i", "iij->ji", "iji->ij", "...i->i...", "ii...-
 
 
 @pytest.mark.parametrize("subscripts", EINSUMS_OF_ONE)
-def test_einsum_of_one_operand_shares_memory_where_numpys_does(subscripts):
+def test_einsum_of_one_operand_shares_memory_as_in_numpy(subscripts):
     """A write to a diagonal therefore changes the matrix."""
     letters = subscripts.partition("->")[0].replace("...", "")
     array = np.arange(3.0 ** len(letters)).reshape((3,) * len(letters))
@@ -160,7 +160,7 @@ def test_einsum_takes_lists_of_numbers_out_and_dtype():
     assert np.einsum("ij,jk", x, y, dtype=np.float32).dtype == np.float32
 
 
-def test_bools_are_no_indices_along_an_axis():
+def test_bools_are_rejected_as_indices_along_an_axis():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     mask = np.array([True, False])
     for put in (vg.scatter, vg.scatter_add, vg.index_add, vg.scatter_, vg.index_add_):

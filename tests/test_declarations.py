@@ -293,7 +293,7 @@ def test_the_checker_rejects(case):
     assert "bad" not in OPERATORS
 
 
-def test_an_error_knows_the_operator_the_formula_and_the_position():
+def test_an_error_names_the_operator_the_formula_and_the_position():
     with pytest.raises(DeclarationError) as caught:
         define_op("bad(self)", forward=np.exp, derivatives={"self": "grad * y"})
     error = caught.value

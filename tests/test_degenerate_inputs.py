@@ -70,7 +70,7 @@ def test_the_second_derivative_at_zeros():
 
 @pytest.mark.parametrize("order", [-0.5, -1, -2, -3, -math.inf])
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
-def test_norms_of_negative_order_are_zero_beside_a_zero(order):
+def test_norms_of_negative_order_are_zero_if_an_element_is_zero(order):
     x = leaf([0.0, 2.0, 3.0])
     assert grad(vg.vector_norm(x, order), x)[0].tolist() == [0, 0, 0]
     assert grad(np.linalg.norm(x[1:], order), x)[0].tolist()[0] == 0

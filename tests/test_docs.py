@@ -190,7 +190,7 @@ def test_tables_show_the_printed_output(peers):
     assert "not tried" not in text
 
 
-def test_here_every_program_gives_the_gradient_or_the_documented_error(peers):
+def test_every_program_returns_the_gradient_or_the_documented_error(peers):
     from libraries import NumPy, Viewgrad
 
     found = {key: peers["outcome"](Viewgrad(), NumPy(), key) for key in peers["PROGRAMS"]}

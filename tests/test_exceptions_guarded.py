@@ -219,7 +219,7 @@ def test_caught_refusal_is_raised_at_the_end():
 
 
 @pytest.mark.parametrize("specialize", [True, False], ids=["traces", "source"])
-def test_calls_where_floating_point_errors_raise_run_eagerly(specialize):
+def test_calls_run_eagerly_if_floating_point_errors_raise(specialize):
     compiled = vg.compile(lambda a: 1.0 / a, executor="python", specialize=specialize)
     for _ in range(3):
         compiled(vg.Tensor(2.0, requires_grad=True))

@@ -564,7 +564,7 @@ def test_the_gradient_of_a_large_sum_can_be_written_to():
         assert tensor[0].item() == 5.0 and np.all(tensor[1:].numpy() == 1.0)
 
 
-def test_gradients_are_added_to_that_of_a_large_sum():
+def test_gradients_are_added_to_the_gradient_of_a_large_sum():
     x = vg.full((MANY,), 3.0, requires_grad=True)
     part = x[1:3] * 10.0
     square = x * x

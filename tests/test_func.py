@@ -377,7 +377,7 @@ def test_results_have_no_history():
         assert not leaf.requires_grad
 
 
-def test_results_can_be_differentiated_where_the_argument_can():
+def test_results_can_be_differentiated_if_the_argument_can():
     x = tensor(4, requires_grad=True)
     f = scalar_of(overwritten)
     hessian = func.hessian(f)(x.detach())

@@ -1014,7 +1014,7 @@ def test_jvp_of_undefined_tangents():
     assert seen[1] == (None, None) and seen[0][1] is None
 
 
-def test_jvp_of_views_is_not_that_of_the_base():
+def test_jvp_of_views_differs_from_the_jvp_of_the_base():
     with forward_ad.dual_level():
         x = dual([1.0, 2.0, 3.0], [1.0, 10.0, 100.0])
         for way, expected in ((lambda t: t, [10.0, 100.0, 1000.0]), (lambda t: t[1:], [100.0, 1000.0])):
@@ -1268,7 +1268,7 @@ def test_only_tensors_are_saved():
 
 
 @pytest.mark.parametrize("wrap", [lambda t: [t], lambda t: {"out": t}, lambda t: t.numpy()])
-def test_outputs_that_no_gradient_can_come_back_from(wrap):
+def test_outputs_that_pass_no_gradient(wrap):
     class Wraps(Function):
         @staticmethod
         def forward(ctx, x):
@@ -1405,7 +1405,7 @@ def test_one_tensor_returned_twice_is_one_tensor():
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, vg.func.functionalize], ids=["eager", "functionalized"])
-def test_a_write_without_history_ends_that_of_views_taken_before_a_detach(transform):
+def test_a_write_without_history_detaches_views_taken_before_a_detach(transform):
     def halve(v):
         class Halve(Function):
             @staticmethod

@@ -375,7 +375,7 @@ class Fails(Function):
         raise KeyError("mine")
 
 
-def test_anomaly_shows_where_a_failing_node_was_made():
+def test_anomaly_shows_where_a_failing_node_was_created():
     with detect_anomaly():
         out = Fails.apply(leaf(1.0))  # the line that made it
         with pytest.raises(KeyError, match="mine") as caught:
@@ -411,7 +411,7 @@ def test_anomaly_finds_nan(name):
     assert x.grad is None
 
 
-def test_anomaly_notes_where_every_kind_of_node_was_made():
+def test_anomaly_records_where_every_kind_of_node_was_created():
     x = vg.Tensor(np.ones((3, 3)), requires_grad=True)
     value = x[0] * 1
     written = {

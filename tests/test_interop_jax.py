@@ -177,7 +177,7 @@ COMPLEX = [
 
 
 @pytest.mark.parametrize(("f", "g"), COMPLEX)
-def test_gradients_by_complex_numbers_are_those_of_jax(f, g):
+def test_gradients_with_respect_to_complex_numbers_match_jax(f, g):
     def first(function):
         return jax.grad(lambda z: jnp.real(function(z) * (1 - 2j)).sum())
 
@@ -193,7 +193,7 @@ def test_gradients_by_complex_numbers_are_those_of_jax(f, g):
 
 
 @pytest.mark.parametrize(("f", "g"), COMPLEX)
-def test_gradients_of_jax_functions_of_complex_numbers_are_those_of_viewgrad(f, g):
+def test_gradients_of_complex_jax_functions_follow_viewgrads_convention(f, g):
     def loss(function):
         return lambda z: (function(z) * (1 - 2j)).sum().real
 

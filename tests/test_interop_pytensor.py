@@ -89,7 +89,7 @@ def test_a_model_is_sampled():
     assert abs(draws.std() - 20**-0.5) < 0.04
 
 
-def test_shapes_of_gradients_are_those_of_the_inputs_and_no_rewrite_fails(caplog):
+def test_gradients_have_the_shapes_of_the_inputs_and_no_rewrite_fails(caplog):
     vector = pytensor_op(recurrence, outputs=pt.dvector)
     x, a = pt.dvector("x"), pt.dscalar("a")
     gradient = pytensor.grad(vector(x, a).sum(), x)

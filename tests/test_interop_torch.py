@@ -181,7 +181,7 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_transforms_of_pytorch_match_those_of_its_own_operations(name, compiled):
+def test_transforms_of_pytorch_match_its_own_operations(name, compiled):
     f = torch_function(vg.compile(recurrence, executor="python") if compiled else recurrence)
     found, expected = (torch.utils._pytree.tree_leaves(TRANSFORMS[name](each, *POINT)) for each in (f, in_torch))
     assert len(found) == len(expected)
@@ -246,12 +246,12 @@ def test_integers_under_transforms():
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_what_would_lose_values_is_refused(call):
+def test_operations_that_would_lose_values_are_refused(call):
     with pytest.raises(InteropError, match=r"records a program|no values that NumPy can read|strided"):
         call(torch_function(recurrence), *POINT)
 
 
-def test_random_functions_are_refused_where_the_value_and_gradient_would_differ():
+def test_random_functions_are_refused_if_value_and_gradient_would_differ():
     generator = np.random.default_rng(0)
     with pytest.raises(InteropError, match="computed different values"):
         torch.func.grad_and_value(torch_function(lambda x: x.sum() * generator.normal()))(POINT[0])
@@ -377,7 +377,7 @@ def test_pytorch_functions_are_recorded_in_inference_mode():
     np.testing.assert_allclose(found, np.exp([1.0, 2.0]))
 
 
-def test_random_numbers_of_pytorch_are_those_of_the_first_run():
+def test_random_numbers_of_pytorch_repeat_the_first_run():
     drop = from_torch(lambda x: torch.nn.functional.dropout(x, 0.5) ** 3)
     x = vg.Tensor(np.ones(20), requires_grad=True)
     y = drop(x)

@@ -194,7 +194,7 @@ def test_writes_reach_the_arrays_that_share_memory(name):
     compare(ALIASING[name], False, X)
 
 
-def test_masked_elements_are_no_numbers():
+def test_masked_elements_are_not_numbers():
     m = vnp.ma.array(vg.Tensor(X, requires_grad=True), mask=MASK.copy())
     assert vg.grad(lambda x: np.ma.array(x, mask=MASK.copy()).item(0) ** 2)(X)[0, 0] == 2 * X[0, 0]
     with pytest.raises(UnsupportedFunctionError, match="filled"):

@@ -89,7 +89,7 @@ def test_finite_parts_of_complex_numbers_keep_their_gradient():
     assert tangent.tolist() == [2j, 1, 1 + 2j]
 
 
-def test_condition_numbers_beside_those_of_singular_matrices():
+def test_condition_numbers_in_a_stack_with_singular_matrices():
     matrices = vg.Tensor(np.array([np.ones((2, 2)), [[2.0, 1.0], [1.0, 3.0]]]), requires_grad=True)
     assert gradcheck(lambda a: vnp.linalg.cond(a, 1)[1], [matrices])
 

@@ -129,7 +129,7 @@ def test_functions_of_scipy_take_matrices():
     assert np.isclose(vg.grad(f)(0.7), (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6)
 
 
-def test_matrices_refuse_what_numpys_refuse():
+def test_matrices_refuse_the_same_as_numpys():
     m = vnp.matrix(vg.Tensor(X, requires_grad=True))
     with pytest.raises(ValueError, match="2-dimensional"):
         vnp.matrix(vg.Tensor(np.zeros((2, 2, 2))))

@@ -146,7 +146,7 @@ def test_out_gradcheck():
     assert gradcheck(program, [vg.Tensor(rng.standard_normal(3), requires_grad=True) for _ in range(2)])
 
 
-def test_out_is_refused_where_it_does_not_fit(x):
+def test_out_of_another_shape_or_dtype_is_refused(x):
     with pytest.raises(TypeError, match=r"np\.exp of tensors cannot write to a plain array"):
         np.exp(x, out=np.zeros((2, 3)))
     with pytest.raises(TypeError, match=r"np\.sum of tensors cannot write to a plain array"):

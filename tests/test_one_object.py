@@ -104,7 +104,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("name, args, options", CALLS, ids=[f"{call[0]}-{i}" for i, call in enumerate(CALLS)])
-def test_functions_compute_what_numpys_do(name, args, options):
+def test_functions_compute_the_same_as_numpys(name, args, options):
     def given(value, kind):
         if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
             return [given(each, kind) for each in value]

@@ -684,7 +684,7 @@ class SumOfSizes(Function):
         return grad * (signs + 0.0 * signs.sum())
 
 
-def test_nan_where_there_is_no_derivative_is_noted():
+def test_nan_at_a_point_without_derivative_is_noted():
     report = check_operator(Spread, Q)
     assert any("NaN where the function has no derivative" in notice for notice in report.notices), report
 
@@ -697,7 +697,7 @@ def test_nan_at_the_users_own_call_is_a_failure(point):
 
 
 @pytest.mark.parametrize(("operator", "element"), [(Sinc, r"x\[0"), (SumOfSizes, r"x\[[12]")])
-def test_nan_where_there_is_a_derivative_is_a_failure(operator, element):
+def test_nan_at_a_differentiable_point_is_a_failure(operator, element):
     failure = failure_of(operator, Q)
     assert failure.property == "special points" and np.isnan(failure.found)
     assert re.search(rf"with respect to {element}\] is wrong: the backward pass computes nan", failure.reason), failure
@@ -1047,7 +1047,7 @@ def test_writes_to_arrays_of_the_caller_are_named():
         check_operator(clipped, A)
 
 
-def test_tangents_that_cancel_at_a_derived_call_are_no_difference():
+def test_tangents_that_cancel_at_a_derived_call_are_ignored():
     """Two numbers are standardized to 1 and -1, whatever they are, and digits cancel in the tangents."""
 
     def standardized(x):
@@ -1093,7 +1093,7 @@ def test_notices_of_errors_in_backward_take_one_line():
     assert "calls that you did not make, as for shapes" in notice and "\n" not in notice
 
 
-def test_nan_of_the_surrogate_is_no_difference():
+def test_nan_of_the_surrogate_is_ignored():
     """The quotient of two infinite numbers says nothing about the operator."""
 
     class Step(Function):

@@ -497,7 +497,7 @@ def test_scipy_ufuncs_on_tensors():
         special.gammainc(leaf_of(2.0), x)
 
 
-def test_xlogy_where_the_first_value_is_zero():
+def test_xlogy_with_a_first_value_of_zero():
     special = pytest.importorskip("scipy.special")
     x, y = leaf_of([0.0, 0.0, 2.0]), leaf_of([3.0, 0.0, 3.0])
     special.xlogy(x, y).sum().backward()

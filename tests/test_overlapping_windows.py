@@ -81,7 +81,7 @@ def test_a_window_that_overlaps_itself_cannot_be_written_to():
     assert base.tolist() == [0.0] * 4
 
 
-def test_parts_of_overlapping_tensors_are_written_if_nothing_is_recorded():
+def test_parts_of_overlapping_tensors_can_be_written_without_recording():
     x, w = leaf(1.0, -2.0), leaf(3.0, 0.5)
     seen = (x * 1.0).expand(3, 2).detach()
     product = seen * w

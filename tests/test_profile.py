@@ -188,7 +188,7 @@ def test_the_tables():
         p.table("file")
 
 
-def test_the_trace_is_one_that_viewers_open(tmp_path):
+def test_the_trace_has_the_format_of_trace_viewers(tmp_path):
     x = random_leaf(3)
     with profile() as p:
         line = here(+1)

@@ -80,7 +80,7 @@ def test_a_printed_program_runs_and_prints_its_gradients(drawn):
     drawn(check, 50)
 
 
-def test_pytorch_agrees_where_it_runs_the_program(drawn, request):
+def test_pytorch_agrees_if_it_runs_the_program(drawn, request):
     pytest.importorskip("torch")
     from viewgrad.testing.backends.pytorch import gradients
     from viewgrad.testing.backends.unsupported import Unsupported

@@ -37,7 +37,7 @@ def results():
     return readme.json.loads(readme.json.dumps(found.to_json()))
 
 
-def test_the_figures_are_those_of_the_run(results):
+def test_the_figures_match_the_run(results):
     text = readme.renewed(TEXT, results)
     assert "beside PyTorch 2.13 (CPU) and MyGrad 2.5." in text
     assert "| a table filled row by row, 400 x 1000 | 3.6 ms | 0.6 ms | 24 times as long |  | 540 times |  |" in text
@@ -65,6 +65,6 @@ def test_the_picture_shows_each_curve_and_no_label_lies_on_another(results):
     assert text.count("<circle") == 7
 
 
-def test_without_a_run_the_command_gives_advice(tmp_path, capsys):
+def test_missing_results_print_advice(tmp_path, capsys):
     assert readme.main([str(tmp_path / "results.json")]) == 1
     assert "run `make bench` first" in capsys.readouterr().err

@@ -190,7 +190,7 @@ def test_numpy_function_means_the_operator(operator):
 
 
 @over([operator for operator in DIFFERENTIABLE if operator not in COMPLEX])
-def test_complex_numbers_are_refused_where_there_is_no_derivative(operator):
+def test_complex_numbers_are_refused_if_there_is_no_derivative(operator):
     for sample in samples_of(operator):
         for name in sample.differentiable():
             value = sample.bound()[name]

@@ -648,7 +648,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_are_those_of_scipy(name):
+def test_errors_match_scipy(name):
     with pytest.raises(Exception) as wanted:
         ERRORS[name](theirs, STORED.copy())
     with pytest.raises((ValueError, TypeError, ArithmeticError, NotImplementedError)) as found:

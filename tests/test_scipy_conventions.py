@@ -43,7 +43,7 @@ def test_eigenvectors_of_a_real_spectrum_are_real(spectrum, general):
 
 
 @pytest.mark.parametrize("lower", [False, True])
-def test_the_other_triangle_of_cho_factor_is_that_of_the_matrix(lower):
+def test_the_other_triangle_of_cho_factor_is_copied_from_the_matrix(lower):
     a = np.array([[2.0, 1.0], [1.0, 3.0]])
     factor, is_lower = linalg.cho_factor(leaf(a), lower)
     np.testing.assert_allclose(factor.detach().numpy(), scipy.linalg.cho_factor(a, lower)[0])

@@ -294,7 +294,7 @@ def test_jacobians_of_a_linear_equation_are_computed_once(method, monkeypatch):
     np.testing.assert_allclose(found, exact, rtol=1e-6)
 
 
-def test_jacobians_are_computed_again_where_they_change():
+def test_jacobians_are_recomputed_if_they_change():
     def slope(t, y, k):
         return np.concatenate([k * np.sin(3.0 * y[1:]) * (1.0 + np.cos(2.0 * y[:-1])), -y[:1]]) * 3.0
 

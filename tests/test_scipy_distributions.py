@@ -81,7 +81,7 @@ AT_ENDS = {
 
 @pytest.mark.filterwarnings("ignore::viewgrad.errors.DetachedConversionWarning")
 @pytest.mark.parametrize("name", AT_ENDS)
-def test_derivatives_of_every_order_where_a_logarithm_is_infinite(name):
+def test_derivatives_of_every_order_at_an_infinite_logarithm(name):
     function, point, expected = AT_ENDS[name]
     np.testing.assert_allclose(derivatives(function, point, len(expected)), expected, atol=1e-12)
 

@@ -326,7 +326,7 @@ def test_derivatives_of_splines_continue_beyond_the_ends_as_scipys(ext, has_hist
         np.testing.assert_allclose(spline(places, 1).detach().numpy(), wanted(places, 1), rtol=1e-10)
 
 
-def test_gradients_of_derivatives_of_splines_are_those_of_differences():
+def test_gradients_of_derivatives_of_splines_match_differences():
     places, points = np.array([0.5, 1.2, 2.0]), np.array([0.0, 1, 2, 3, 4, 5.1])
 
     def moments(x, y):

@@ -95,7 +95,7 @@ def test_pearsons_distribution_mixes_formulas_by_element():
             np.testing.assert_allclose(gradient[place], one, rtol=1e-12)
 
 
-def test_von_mises_density_has_its_slope_where_the_concentration_is_0():
+def test_von_mises_density_is_differentiable_at_concentration_0():
     x, kappa = np.array([0.3, 2.0]), vg.Tensor([0.0, 1e-9], requires_grad=True)
     np.testing.assert_allclose(vg.autograd.grad(stats.vonmises.logpdf(x, kappa).sum(), kappa)[0], np.cos(x), atol=1e-8)
 
@@ -121,7 +121,7 @@ def test_von_mises_density_has_its_slope_where_the_concentration_is_0():
         ("exponnorm", "cdf", (3.0, 0.2)),
     ],
 )
-def test_distributions_where_a_part_of_their_formula_rounds_to_0_or_1(name, method, args):
+def test_distributions_if_a_part_of_the_formula_rounds_to_0_or_1(name, method, args):
     counterpart, scipys = getattr(getattr(stats, name), method), getattr(getattr(scipy_stats, name), method)
     parameters = [vg.Tensor(each, requires_grad=True) for each in args]
     value = counterpart(*parameters)

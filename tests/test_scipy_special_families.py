@@ -187,7 +187,7 @@ EDGES = np.array([-np.inf, -2.5, -1.0, 0.0, 0.5, 1.0, 2.0, 30.0, np.inf, np.nan]
     ("binom", 2), ("boxcox", 2), ("boxcox1p", 2), ("ellipkinc", 2), ("elliprc", 2), ("ellipkm1", 1), ("exprel", 1),
     ("cosdg", 1), ("gdtr", 3), ("fdtr", 3), ("elliprf", 3), ("chndtr", 3),
 ])  # fmt: skip
-def test_values_at_edges_are_those_of_scipy(name, count):
+def test_values_at_edges_match_scipy(name, count):
     grid = [each.reshape(-1) for each in np.meshgrid(*[EDGES if count < 3 else EDGES[[0, 2, 3, 4, 8]]] * count)]
     expected = getattr(scipy.special, name)(*grid)
     for place, wanted in enumerate(expected):

@@ -1061,7 +1061,7 @@ def test_a_source_that_was_edited_after_its_import_is_not_read(tmp_path, monkeyp
         assert "has changed since its code was compiled" in str(run.explain())
 
 
-def test_replaced_constants_of_a_function_are_seen():
+def test_replaced_constants_of_a_function_are_detected():
     def f(x):
         return x * 42.0
 
@@ -1071,7 +1071,7 @@ def test_replaced_constants_of_a_function_are_seen():
         assert run(vg.Tensor(2.0)).item() == 512.0
 
 
-def test_integers_of_numpy_are_no_instances_of_int():
+def test_integers_of_numpy_are_not_instances_of_int():
     def f(x):
         n = onp.int64(3)
         y = onp.zeros(n)
@@ -1136,7 +1136,7 @@ def test_gradients_of_any_order_of_functions_that_write_to_their_arguments(f, is
 
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("specialize", [True, False])
-def test_arrays_cannot_hold_the_history_of_what_a_compiled_function_writes(specialize, check):
+def test_arrays_cannot_hold_the_history_of_values_written_by_a_compiled_function(specialize, check):
     def filled(x, out):
         out[...] = x * 2.0
         return (out * out).sum()

@@ -22,7 +22,7 @@ def test_bounds_of_clip_get_the_gradient_of_clipped_values():
     assert (of_x, of_low, of_high) == ([1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1])
 
 
-def test_one_of_two_equal_bounds_of_clip_gets_the_gradient():
+def test_the_gradient_of_clip_flows_to_one_of_two_equal_bounds():
     of_x, of_low, of_high = gradients_of(vg.clip, [-1.0, 0.5, 2.0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5])
     assert (of_x, of_low, of_high) == ([0, 1, 0], [1, 0, 0], [0, 0, 1])
 

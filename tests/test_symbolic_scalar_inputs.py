@@ -59,7 +59,7 @@ def test_gradients_flow_to_a_tensor_passed_for_a_number():
         assert_close(ours, expected, "gradient")
 
 
-def test_the_gradient_of_a_graph_has_those_of_numbers():
+def test_the_gradient_of_a_graph_includes_numbers():
     gradient = differentiate(trace(lambda x, a: (x * a).sum(), vg.ones(2), 3.0, numbers="inputs"))
     assert gradient.df_output_vjps == (1,)
     inputs = [np.array([1.0, 2.0]), np.array(5.0)]

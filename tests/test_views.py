@@ -53,7 +53,7 @@ def test_a_broadcast_that_repeats_nothing_can_be_written_to():
     np.testing.assert_array_equal(x.grad, [3.0, 3.0])
 
 
-def test_a_reshape_that_copies_is_no_view():
+def test_a_reshape_that_copies_is_not_a_view():
     x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     flat = (x * 1.0).T.reshape(4)
     assert not flat._is_view()
@@ -131,7 +131,7 @@ def test_thousands_of_views_of_views_are_differentiated_without_recursion():
 
 @pytest.mark.parametrize("block", [vg.no_grad, vg.inference_mode])
 @pytest.mark.parametrize("take", [lambda a: a[:1], lambda a: a.reshape(1, 2)[:, :1].reshape(1), lambda a: a[:2][:1]])
-def test_views_taken_where_nothing_is_recorded_stay_without_history(block, take):
+def test_views_taken_without_recording_have_no_history(block, take):
     x = leaf(1.0, 2.0)
     base = x.clone()
     with block():
@@ -322,7 +322,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_views_taken_before_a_detach_have_no_gradient_where_constants_were_written(name):
+def test_views_taken_before_a_detach_have_no_gradient_for_written_constants(name):
     for _ in range(3):  # compiled functions are traced first
         x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
         base = x.clone()
