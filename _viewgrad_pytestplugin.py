@@ -87,7 +87,7 @@ def _lines(config: pytest.Config) -> list[str]:
 
 
 def _set_profile(name: str) -> str:
-    """Put a profile in force; the one before."""
+    """Set the profile, and return the previous one."""
     import viewgrad.testing
 
     before: str = viewgrad.testing.profile()

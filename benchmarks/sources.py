@@ -271,7 +271,7 @@ def write(page: Path, found: Sequence[str]) -> None:
 
 
 def warm_up() -> None:
-    """Compile something with each compiler that several engines use."""
+    """Compile a small program with each compiler shared by several engines."""
     if importlib.util.find_spec("numba"):
         importlib.import_module("numba").njit(_one_more)(1.0)
     if importlib.util.find_spec("jax"):

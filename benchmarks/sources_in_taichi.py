@@ -1,4 +1,4 @@
-"""Programs for Taichi on the CPU, in one serial loop, with fields for what has a gradient. It needs taichi."""
+"""Programs for Taichi on the CPU, in one serial loop, with fields for values that have a gradient. It needs taichi."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Programs for NVIDIA Warp on the CPU: one thread, with arrays for what is overwritten. It needs warp-lang."""
+"""Programs for NVIDIA Warp on the CPU: one thread, with arrays for overwritten values. It needs warp-lang."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class Handler(ctypes.Structure):
 class Counter:
     """An allocator that counts requests, and passes them to NumPy's own.
 
-    Arrays return their memory to the allocator that it is from, at the latest when the interpreter has gone. So to free
-    is left to NumPy's own function, and what the arrays refer to is never taken down.
+    Arrays return their memory to its allocator, possibly only when the interpreter exits. Therefore NumPy's own
+    function frees memory, and the allocator itself is never freed.
     """
 
     def __init__(self) -> None:

@@ -53,8 +53,8 @@ class Soak:
     """Draws programs, and compares them.
 
     Arguments:
-        executor: what runs the compiled programs; "interpreted" for Numba's kernels run by Python.
-        wanted: how many are to run compiled.
+        executor: the executor of the compiled programs; "interpreted" for Numba's kernels run by Python.
+        wanted: the number of programs to run compiled.
     """
 
     def __init__(self, executor: str, wanted: int) -> None:

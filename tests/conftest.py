@@ -1,6 +1,6 @@
-"""Options of the test suite, and how Hypothesis draws in it.
+"""Options of the test suite, and the settings of Hypothesis.
 
-Everything is drawn the same way in every run, so that a failure on one machine is a failure on all. For other draws:
+Every run draws the same examples, so a failure on one machine is a failure on all. For other examples:
 
     pytest tests/test_programs.py --programs 10000          # a long run
     pytest tests/test_programs.py --programs-seed 7         # other programs
@@ -124,7 +124,7 @@ def pytest_runtest_call() -> Iterator[None]:
 
 
 def missing_library(error: BaseException | None) -> str:
-    """Return what says that an error, or a failed example of a docstring, is due to a library that is missing."""
+    """Return the message of an error, or of a failed docstring example, that is due to a missing library; else ""."""
     if error is None:
         return ""
     text = str(error)
@@ -140,10 +140,10 @@ def missing_library(error: BaseException | None) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep the collector from going through items and modules of tests, which are most of the objects there are.
+    """Exclude the items and modules of tests, which are most of all objects, from garbage collection.
 
-    A trace, too, looks at all objects that the collector knows. It then does not know of tensors at the level of
-    modules, of which tests make none that they trace.
+    Tracing also searches the objects of the collector. It then misses tensors in the globals of test modules, which
+    tests do not trace.
     """
     gc.collect()
     gc.freeze()
@@ -153,7 +153,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def frozen_objects() -> None:
     """Exclude objects of earlier tests from garbage collection during checks of operators, which collect often.
 
-    They stay frozen; thawing them would thaw what was there before the tests, too.
+    They stay frozen, since unfreezing them would also unfreeze the objects from before the tests.
     """
     gc.collect()
     gc.freeze()

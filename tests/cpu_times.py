@@ -1,6 +1,6 @@
 """A pytest plugin that reports the CPU time of tests, and the files that exceed their budget.
 
-CPU time, child processes included, says the same on a busy machine as on a quiet one. No test fails by it.
+CPU time, child processes included, does not depend on the load of the machine. No test fails because of it.
 
     pytest --cpu-times=out.json    # keep the CPU seconds of each test, for `python tests/cpu_times.py out.json`
 """
@@ -27,7 +27,7 @@ def seconds_of_cpu() -> float:
 
 
 class CpuTimes:
-    """Measures tests where they run, and sums up what all workers report."""
+    """Measures tests in their workers, and sums up the reports."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

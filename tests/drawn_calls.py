@@ -1,6 +1,6 @@
 """Calls of NumPy's functions drawn from tables: all options, dtypes, layouts and special values, on arrays and tensors.
 
-Nothing here knows how the library works. A call that NumPy refuses is not used. Values, dtypes and what is a scalar are
+Nothing here depends on the implementation. Calls that NumPy refuses are skipped. Values, dtypes and scalars are
 compared with NumPy's; gradients, forward mode and second derivatives with differences; and gradients in single
 precision with those in double.
 """

@@ -1,7 +1,7 @@
 """Drawn programs with integers, bools and floats: loops that compute, write and convert them, and index arrays.
 
-Each is the text of a function of a vector, a matrix, a vector of integers and one of bools. Numbers at which integers
-wrap around, zero divisors, and floats that are not integers are among what is drawn.
+Each is the text of a function of a vector, a matrix, a vector of integers and a vector of bools. The values include
+integers that wrap around, zero divisors, and floats that are not integers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Drawn:
     """Draws one program.
 
     Arguments:
-        number: which; equal numbers give equal programs.
+        number: the seed; equal numbers draw equal programs.
     """
 
     def __init__(self, number: int) -> None:

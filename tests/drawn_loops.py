@@ -28,7 +28,7 @@ class Drawn:
     """Draws one program.
 
     Arguments:
-        number: which; equal numbers give equal programs.
+        number: the seed; equal numbers draw equal programs.
     """
 
     def __init__(self, number: int) -> None:

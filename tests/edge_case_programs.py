@@ -1,7 +1,7 @@
-"""Small programs for edge cases of the library, drawn from seeds; each kind knows the expected result.
+"""Small programs for edge cases of the library, drawn from seeds; each kind checks the expected result.
 
-What a custom function keeps, what a check of gradients lets pass, what tensors are made of, who answers for an operand
-of another class, windows that are written from themselves, and dual tensors that share memory.
+The kinds: values stored by custom functions, gradient checks, tensors created from other objects, operands of other
+classes, overlapping assignments, and dual tensors that share memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An interpreter that has imported the library and nothing else, and runs programs in forks of itself.
 
-To start an interpreter and import the library takes more time than most programs of failures. Each program runs in a
-fork that has not seen anything of the tests, nor of other programs.
+Starting an interpreter and importing the library takes longer than most programs of failures. Each program runs in a
+fork with no state of the tests or of other programs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _servers: list[subprocess.Popen[str]] = []
 
 
 def in_fresh_interpreter(programs: dict[str, str]) -> dict[str, str]:
-    """Return how programs end: "passed", or the name of the error that they raise."""
+    """Return the outcome of each program: "passed", or the name of the error that it raises."""
     if not _servers:
         _servers.append(_started())
     server = _servers[0] if hasattr(os, "fork") else _servers.pop()

@@ -1,6 +1,6 @@
 """Numba kernels run by Python, so that drawn programs test their source without waiting for a compiler.
 
-What Numba itself makes of a source is tested by fewer programs, since each takes about a second.
+Compilation by Numba itself is tested with fewer programs, since each takes about a second.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Quotients(ast.NodeTransformer):
 
 
 class InterpretedExecutor(NumbaExecutor):
-    """Runs the kernels that are written for Numba, by Python."""
+    """Runs kernels written for Numba in Python."""
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """Return the function `kernel` of a source."""

@@ -23,10 +23,10 @@ PACKAGE = os.path.dirname(viewgrad.__file__) + os.sep
 
 @functools.cache
 def at_a_lock(file: str, line: int | None) -> bool:
-    """Return whether a line takes a lock for a block, and releases it behind the block, or begins a `try` in it.
+    """Return whether a line acquires a lock for a block, and releases it after the block, or begins a `try` in it.
 
-    Python looks for signals behind calls, never between the body of a `with` and the release of its lock, nor at a
-    `try`. A tracing function could raise there, where the block does not catch it, and the lock would be held for good.
+    Python handles signals after calls, never between the body of a `with` and the release of its lock, nor at a `try`.
+    A tracing function could raise there, outside the block, and the lock would never be released.
     """
     text = linecache.getline(file, line or 0).strip()
     return text == "try:" or re.search(r"^with .*lock[:,]", text, re.IGNORECASE) is not None

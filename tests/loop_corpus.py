@@ -31,8 +31,8 @@ class LoopProgram(NamedTuple):
     Arguments:
         function: takes tensors or arrays, and returns a scalar.
         draw: returns the arguments for a generator of random numbers and a size, which some programs ignore.
-        tags: "textbook", "users" or "compiler", after the module that it stands in; "sized" if its arguments have the
-            size that is asked for, and "steered", "row order" or "short".
+        tags: "textbook", "users" or "compiler", after its module; "sized" if its arguments have the requested size; and
+            "steered", "row order" or "short".
     """
 
     function: Callable[..., Any]

@@ -298,7 +298,7 @@ class CrossingProgram:
 
     @property
     def keeps_tangents_back(self) -> bool:
-        """Return whether it writes without recording, which forward mode does not know."""
+        """True if it writes without recording, which forward mode does not support."""
         return "unrecorded" in self.text or "detached" in self.text
 
     def loaded(self):

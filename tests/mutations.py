@@ -1,4 +1,4 @@
-"""Faults that are inserted into the core one at a time. Some test of the default suite must find each of them.
+"""Faults inserted into the library one at a time, each of which the default suite must detect.
 
 A mutation replaces one text of one file. `python tests/mutations.py` applies each to a copy of the package, runs the
 tests that may find it, and prints what has survived:

@@ -340,7 +340,7 @@ def differences(function, compiled, seed: int, lengths=(5, 2, 8)) -> list[str]:
 
 
 def one_sided_slopes(function, point, direction, others, here: float) -> list[float]:
-    """Difference quotients to both sides, with two steps; they differ at a kink, and where another branch is near."""
+    """Return difference quotients to both sides, with two steps; they differ at a kink, or near another branch."""
     return [
         (function(*[each + h * along for each, along in zip(point, direction, strict=True)], *others) - here) / h
         for h in (1e-5, -1e-5, 3e-6, -3e-6)

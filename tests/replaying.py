@@ -1,7 +1,7 @@
-"""Checks of traced and compiled functions with other inputs than those they were traced with.
+"""Checks of traced and compiled functions with inputs that differ from the traced ones.
 
 As a plugin of pytest (`-p replaying`), this replays each function that a test hands to `gradcheck` or `gradgradcheck`:
-so all that is tested for derivatives is tested for values that a record holds fixed. A summary is told at the end.
+every program tested for derivatives is also tested for values that a trace holds fixed. The end shows a summary.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ COMPILED = 2  # the number of other inputs on which compiled programs are compar
 
 
 def others(arrays):
-    """Return arrays of the same shapes and dtypes: permuted, scaled, shifted, with other signs.
+    """Yield arrays of the same shapes and dtypes: permuted, scaled, shifted, with other signs.
 
-    Ones among other numbers stay: some functions want them in their places, as those of filters by sections do.
+    Ones among other numbers are kept: some functions require them, such as filters by sections.
     """
     rng = np.random.default_rng(len(arrays))
     changes = [
@@ -41,7 +41,7 @@ def others(arrays):
 
 
 def changed(array, other):
-    """Another array, with the ones of the first where that has other numbers too."""
+    """Return `other` with the ones of the first array, if that also contains other numbers."""
     ones = array == 1
     return np.where(ones, array, other) if np.any(ones) and not np.all(ones) else other.copy()
 

@@ -1,8 +1,8 @@
 """Programs after public reports about aliases: buffers, loops that carry state, duplicates, compiled helpers, modes.
 
-Each was written for this suite after the theme of a report against a library for automatic differentiation, or against
-a compiler of array programs. They run on arrays and on tensors; where differences do not give the derivative, it is
-given.
+Each was written for this suite on the theme of a report about a library for automatic differentiation, or about a
+compiler of array programs. They run on arrays and on tensors; if differences do not determine the derivative, it is
+stated.
 """
 
 from __future__ import annotations

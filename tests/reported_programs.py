@@ -1,7 +1,7 @@
 """Programs after public reports of wrong gradients: views, writes, duplicates, zeros, ties, complex numbers, matrices.
 
-Each was written for this suite after the theme of a report against some library for automatic differentiation. They run
-on arrays and on tensors; where the derivative needs a convention, it is given.
+Each was written for this suite on the theme of a report about a library for automatic differentiation. They run on
+arrays and on tensors; if the derivative depends on a convention, it is stated.
 """
 
 from __future__ import annotations

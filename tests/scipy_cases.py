@@ -14,11 +14,11 @@ def call(name, *args, pick=None, first_only=False, values=True, at=None, rtol=1e
     """Return one call: a function by its name, and its arguments; floating-point arrays become leaves.
 
     Arguments:
-        pick: what of the results is differentiated: a function of the result. All of it if left out.
+        pick: a function that selects the part of the result to differentiate; by default, all of it.
         first_only: whether only first derivatives are compared.
-        values: whether the values are SciPy's in all results.
-        at: the places of the arguments that become leaves; all arrays of floating-point numbers if left out.
-        rtol: how near the values come.
+        values: whether all values are compared with SciPy's.
+        at: the positions of the arguments that become leaves; by default, all floating-point arrays.
+        rtol: the relative tolerance of the values.
     """
     return (name, args, kwargs, pick, first_only, values, at, rtol)
 
@@ -61,7 +61,7 @@ def compare(found, right, rtol):
 
 
 def found_in(module, name):
-    """Return a function by its name, which may be that of a method."""
+    """Return a function or method by its name."""
     found = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)

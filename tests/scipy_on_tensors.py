@@ -1,7 +1,7 @@
 """Calls of functions of SciPy, and of libraries built on NumPy, on tensors, in a separate process.
 
-SciPy asks for `SCIPY_ARRAY_API=1` before it is imported, so that `tests/test_scipy_on_tensors.py` starts this file. It
-prints, as JSON, for each program of `PROGRAMS` what became of it: "gradients", or the error.
+SciPy reads `SCIPY_ARRAY_API` when it is imported, so `tests/test_scipy_on_tensors.py` runs this file as a script. It
+prints, as JSON, the outcome of each program of `PROGRAMS`: "gradients", or the error.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def f_of_xarray(x):
 
 
 def found(module, name):
-    """Return a function by its name, which may be that of a method."""
+    """Return a function or method by its name."""
     if module.startswith("sklearn"):
         importlib.import_module("sklearn").set_config(array_api_dispatch=True)
     function = importlib.import_module(module)

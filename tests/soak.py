@@ -3,9 +3,9 @@
     python -m tests.soak --minutes 60
     python tests/soak.py --minutes 5 --only tiny,edges --first 7
 
-What needs the least time so far goes next. Tiny programs have more than half of the time, since they are what there are
-the most of in it; all others share the rest evenly. The memory in use is printed every few minutes. The exit code is 1
-where anything failed.
+The kind that has used the least time runs next. Tiny programs, which are the most numerous, have more than half of the
+time; all others share the rest evenly. The memory in use is printed every few minutes. The exit code is 1 if anything
+failed.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def special_source(table: Any) -> str:
 def is_not_large(function: Any, operands: Any) -> bool:
     """Return whether a program may use a function at these operands, including the ends of its domain.
 
-    It may not on a cut, where the sign of a zero counts, which the program without aliasing does not keep.
+    It may not on a branch cut, where results depend on the sign of zero, which the program without aliasing may change.
     """
     try:
         values, others = (as_list(function, each) for each in (operands, [with_other_zeros(each) for each in operands]))

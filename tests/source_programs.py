@@ -1,7 +1,7 @@
 """Programs drawn as source text from tables of idiomatic NumPy lines, run on arrays and on tensors.
 
-Nothing here knows how the library works. What a line means is what NumPy makes of it: lines that NumPy refuses are
-not used. Values, dtypes, scalars and shared memory are compared after the last line, and gradients with differences.
+Nothing here depends on the implementation. NumPy defines the meaning of a line, and lines that it refuses are
+skipped. Values, dtypes, scalars and shared memory are compared after the last line, and gradients with differences.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class SourceProgram:
     def is_same_with_copies(self, arrays) -> bool:
         """Return whether the last line has the same result if each value is copied before it is assigned.
 
-        In one dimension NumPy assigns element by element, also where the value and its target overlap.
+        In one dimension NumPy assigns element by element, even if the value and its target overlap.
         """
         line = self.lines[-1]
         swap = re.fullmatch(r"(\w+)\[(.*)\], \1\[(.*)\] = \1\[\3\], \1\[\2\]", line)
@@ -355,11 +355,11 @@ def total_of(names):
 
 
 def check(program) -> bool:
-    """Run a program on tensors, and compare; whether the gradient could be compared, too.
+    """Run a program on tensors and compare the results; return whether the gradient could be compared.
 
     Raises:
         Wrong: if anything differs.
-        Refused: if tensors refuse what arrays take.
+        Refused: if tensors refuse an operation of arrays.
     """
     tensors = {name: vg.Tensor(leaf.copy(order="K"), requires_grad=True) for name, leaf in program.leaves.items()}
     with warnings.catch_warnings():

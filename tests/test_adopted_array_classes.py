@@ -39,7 +39,7 @@ class Quantity(np.ndarray):
 
 
 class Holder:
-    """An object with an array that knows how to become one."""
+    """An object that holds an array and defines `__array__`."""
 
     def __init__(self, values):
         self.values = values

@@ -1,4 +1,4 @@
-"""State that a program changes, inside and outside of adopted code, is that of the program without adoption."""
+"""State changed by a program, inside and outside adopted code, is the same as without adoption."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ counted, set_count = counting()
 
 
 def step(x):
-    """Change all of the state, and return what depends on all of it."""
+    """Change all of the state, and return a value that depends on all of it."""
     global counter
     counter += 1
     settings["a"] += 1.0

@@ -333,7 +333,7 @@ def test_properties_are_separate_tests(report):
 
 
 def parametrization(test):
-    """Return the mark of a test that gives it its cases; the plugin, if it is installed, adds one of its own."""
+    """Return the `parametrize` mark of a test; the plugin, if installed, adds another mark."""
     (mark,) = (mark for mark in test.pytestmark if mark.name == "parametrize")
     return mark
 
@@ -378,7 +378,7 @@ def test_a_declared_operator_is_checked_at_its_own_samples():
 
 
 def test_a_gradient_of_another_shape_is_found():
-    """The declaration may produce it at once, or only for a call that is derived from the user's."""
+    """It may have another shape for every call, or only for calls derived from the user's."""
     spread = row("spread_of_kit(self, shape)", lambda x, shape: np.zeros(shape) + x, {"self": "grad * 1"}, method=False)
     check_operator(spread, A, A.shape, only="gradients")
     with pytest.raises(Failure, match="has a different shape") as found:

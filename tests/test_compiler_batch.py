@@ -286,7 +286,7 @@ def test_other_modes_and_other_compiled_functions_see_each_example():
 
 @pytest.fixture
 def threads(monkeypatch):
-    """Several threads, however short the examples are and however many cores there are."""
+    """Use several threads, regardless of the length of the examples and the number of cores."""
     monkeypatch.setattr("viewgrad.compiler.calls.batched.LONG", 0)
     monkeypatch.setattr("viewgrad.compiler.calls.chunks._cores", lambda: 3)
 

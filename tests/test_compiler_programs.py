@@ -40,7 +40,7 @@ def leaves(program: Program, number: int) -> dict[str, vg.Tensor]:
 
 
 def check_compiled(program: Program, executor: str) -> None:
-    """Call a program several times, compiled and not, and compare all that can be seen of it."""
+    """Call a program several times, compiled and eagerly, and compare everything observable."""
     program = program.in_double_precision
 
     def run(given):

@@ -595,7 +595,7 @@ def history(program, *leaves):
 
 
 def same_histories(first, second, *leaves):
-    """Hold two programs against each other."""
+    """Check that two programs have the same values and gradients."""
     (value, grads), (other, other_grads) = history(first, *leaves), history(second, *leaves)
     np.testing.assert_allclose(value, other)
     assert value.dtype == other.dtype

@@ -270,7 +270,7 @@ def test_interpolation_at_infinity_and_at_repeated_knots():
 
 
 def test_operands_of_mismatched_shapes_raise():
-    """Broadcasting would compute a value of something else."""
+    """Broadcasting would compute a meaningless value."""
     ones = vg.ones
     for call, args in (
         (vg.addmv, (ones(2, 2), ones(2, 2), ones(2, 2))),

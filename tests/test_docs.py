@@ -82,7 +82,7 @@ def test_page(path):
 
 
 def run_blocks(text, names, path, before=0):
-    """Run the code of a text that has so many lines before it."""
+    """Run the code blocks of a text that starts `before` lines into its file."""
     names |= {"memory_strip": memory_strip, "graph_svg": graph_svg}
     for match in sorted([*BLOCK.finditer(text), *PICTURE.finditer(text)], key=lambda match: match.start()):
         if match.re is PICTURE:

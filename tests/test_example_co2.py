@@ -1,4 +1,4 @@
-"""The CO2 example: its reading of data, its model, its gradient, and what it says about bad input."""
+"""The CO2 example: its input, its model, its gradient, and its errors for bad input."""
 
 import datetime
 import importlib.util

@@ -12,7 +12,7 @@ import viewgrad as vg
 
 
 class Keeper:
-    """Keeps gradients, in several ways, with a copy of the value that they had when they were seen."""
+    """Keeps gradients, in several ways, with a copy of their values at that time."""
 
     def __init__(self):
         self.kept = []
@@ -194,7 +194,7 @@ def plain_gradients(program):
 
 
 def observe(tensors, keeper):
-    """See the gradients of all the tensors in every way that there is."""
+    """Observe the gradients of all tensors in every possible way."""
     for tensor in tensors:
         tensor.register_hook(keeper.keep)
         tensor.retain_grad()

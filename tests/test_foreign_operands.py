@@ -20,7 +20,7 @@ class Unit:
 
 
 class Weighted(np.ndarray):
-    """An array class with another meaning of products."""
+    """An array class that redefines products."""
 
     __array_priority__ = 10.0
 

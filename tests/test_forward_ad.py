@@ -881,7 +881,7 @@ steps = st.lists(
 
 
 def fitted(value, shape):
-    """Return a value made from another one that can be broadcast to `shape`."""
+    """Return the value, or a scalar computed from it if it cannot be broadcast to `shape`."""
     try:
         if np.broadcast_shapes(value.shape, shape) == shape:
             return value
@@ -891,7 +891,7 @@ def fitted(value, shape):
 
 
 def interpreted(program, x):
-    """Run a drawn program on a tensor: a weighted sum of all that it made."""
+    """Run a drawn program on a tensor, and return a weighted sum of all its values."""
     pool = [x * 1.0, x[0] * 2.0, vg.Tensor(A), vg.zeros(3, 4)]
     for kind, i, j, k in program:
         a, b = pool[i % len(pool)], pool[j % len(pool)]

@@ -1,6 +1,6 @@
 """After an interruption anywhere, each tensor has the gradient of its value, or refuses to be differentiated.
 
-The programs are interrupted at lines all over what the library does for them; those marked slow, at every bytecode.
+The programs are interrupted at lines throughout the library; those marked slow, at every bytecode.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Methods of masked tensors: what those of `numpy.ma.MaskedArray` do, views and writes included."""
+"""Methods of masked tensors agree with `numpy.ma.MaskedArray`, including views and writes."""
 
 from __future__ import annotations
 

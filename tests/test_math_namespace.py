@@ -1,4 +1,4 @@
-"""`viewgrad.math` is `math`, and takes tensors."""
+"""`viewgrad.math` is `math` extended to tensors."""
 
 import math as python
 

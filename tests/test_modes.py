@@ -535,7 +535,7 @@ def test_threads_that_run_one_graph(frequent_switches):
 
 
 def test_values_saved_by_threads_are_preserved_on_writes(frequent_switches):
-    """No thread may lose what another has saved while it initializes or prunes the registry."""
+    """No thread may lose values saved by another thread while it initializes or prunes the registry."""
     for _ in range(30):
         w = vg.Tensor(np.arange(1.0, 9.0), requires_grad=True)
         results = [None] * 4
@@ -578,7 +578,7 @@ def test_threads_that_access_a_view_whose_base_was_written(frequent_switches):
 
 
 class Nested(Function):
-    """Its backward builds and differentiates a graph of its own, to the depth given."""
+    """A function whose backward builds and differentiates its own graph, to a given depth."""
 
     @staticmethod
     def forward(ctx, x, depth):

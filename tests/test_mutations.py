@@ -1,6 +1,6 @@
-"""Drawn programs find each fault that is put back in.
+"""Drawn programs detect each reinserted fault.
 
-As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for what programs drawn as steps do not do.
+Like `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for programs other than drawn steps.
 """
 
 import sys

@@ -574,7 +574,7 @@ class Biweight(Function):
 
 
 class Leaky(Function):
-    """A leaky ReLU whose backward looks at the result, whose sign is another one for negative slopes."""
+    """A leaky ReLU whose backward inspects the result, whose sign differs for negative slopes."""
 
     @staticmethod
     def forward(ctx, x, slope=0.1):
@@ -1094,7 +1094,7 @@ def test_notices_of_errors_in_backward_take_one_line():
 
 
 def test_nan_of_the_surrogate_is_ignored():
-    """The quotient of two infinite numbers says nothing about the operator."""
+    """The quotient of two infinite numbers is no evidence about the operator."""
 
     class Step(Function):
         @staticmethod

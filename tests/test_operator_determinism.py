@@ -1,4 +1,4 @@
-"""A check finds the same on a busy machine, in a large process, and with other hashes of strings."""
+"""A check reports the same on a busy machine, in a large process, and with other hashes of strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewgrad.testing.kit.operator_under_test import patience
 
 @pytest.mark.slow
 def test_a_race_is_found_if_threads_have_to_wait_for_a_processor():
-    """Sleeping stands for the other processes of a busy machine: it takes no CPU time."""
+    """Sleeping simulates the other processes of a busy machine: it uses no CPU time."""
     scratch = {}
 
     class SharedScratch(Function):

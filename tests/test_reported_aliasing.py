@@ -1,4 +1,4 @@
-"""Programs after public reports about aliases: every way to differentiate them gives the slopes of differences."""
+"""Programs after public reports about aliases: every way to differentiate them agrees with finite differences."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def gradients_by_programs(monkeypatch):
 
 
 def check(seed, whole, executor, objects=False):
-    """Compare a drawn program with its compiled form, which must be made once, and from the source."""
+    """Compare a drawn program with its compiled form, which must be compiled once, and from its source."""
     program, text = drawn(seed, whole, objects)
     compiled = vg.compile(program, executor=executor, check=False, specialize=False)
     wrong = differences(program, compiled, seed, LENGTHS)

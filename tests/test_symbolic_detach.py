@@ -1,5 +1,4 @@
-"""Programs that end histories in place, by `detach_()` and `requires_grad_(False)`, traced: the tensor goes on without,
-and views that were taken before keep what they had."""
+"""Traced programs that end histories in place, by `detach_()` or `requires_grad_(False)`; earlier views keep theirs."""
 
 import numpy as np
 import pytest

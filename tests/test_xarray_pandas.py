@@ -1,4 +1,4 @@
-"""Tensors in xarray keep their history, or are refused; pandas accepts only values, and says so."""
+"""Tensors in xarray keep their history, or are refused; pandas accepts only values, with an error that says so."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def drawn(picture: Any) -> str:
     """Return a picture as an element of a page: an SVG of the library, or a Matplotlib figure.
 
     Raises:
-        TypeError: for what is neither.
+        TypeError: for other objects.
     """
     if hasattr(picture, "_repr_svg_"):
         return str(picture._repr_svg_())

@@ -1,4 +1,4 @@
-"""`trial` declares the samples of an operator of the library; `attach` gives them to the operators."""
+"""`trial` declares the samples of an operator of the library; `attach` attaches them to the operators."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TRIALS: dict[str, Trial] = {}
 
 
 def trial(name: str, *, samples: Callable[..., Any] | None = None, reference: Callable[..., Any] | None = None) -> None:
-    """Declare what an operator is tested on.
+    """Declare the samples and the reference of an operator.
 
     Arguments:
         name: the operator.
         samples: draws arguments: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors; `draws` writes
-            it in short. Needed unless the operator is elementwise, or takes one tensor.
-        reference: computes the same in another way from arrays; NumPy's function of the row if left out.
+            it in short. Required unless the operator is elementwise, or has a single tensor argument.
+        reference: an independent implementation for arrays; by default, NumPy's function of the row.
     """
     if name in TRIALS:
         raise ValueError(f"operator {name!r} has two trials")
@@ -36,7 +36,7 @@ def trial(name: str, *, samples: Callable[..., Any] | None = None, reference: Ca
 
 
 def attach() -> None:
-    """Load the files beside this one, and give the operators their samples and references."""
+    """Import the modules of this package, and attach the samples and references to the operators."""
     for module in pkgutil.walk_packages([str(Path(__file__).parent)], f"{__package__}."):
         importlib.import_module(module.name)
     for name, (samples, reference) in TRIALS.items():
