@@ -80,6 +80,16 @@ def test_compiled_programs(name, way):
         same(reverse(compiled, x)[1], slope_of(name))
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if PROGRAMS[name][4]])
+def test_compiled_gradients(name):
+    """Derivatives are traced with the program, and run at a point where they were not traced."""
+    f, x, slope, *_ = PROGRAMS[name]
+    gradient = vg.compile(vg.func.grad(f), executor="python", specialize=True)
+    points = (x, x, x, x if slope is not None else x * (1 + 2**-20))
+    for point in points:
+        same(gradient(point), vg.func.grad(f)(point))
+
+
 @pytest.mark.parametrize("name", [name for name, (_, x, _, twice, _) in PROGRAMS.items() if twice and x.size <= 12])
 def test_second_derivatives(name):
     f, x, slope, *_ = PROGRAMS[name]
