@@ -559,6 +559,13 @@ def test_repeating_a_number_along_its_only_axis():
     assert grad(np.repeat(s, 3, axis=0).sum(), s)[0].item() == 3.0
 
 
+def test_numbers_of_repetitions_are_truncated():
+    x = leaf([1.0, 2.0])
+    found = np.repeat(x, 2.7)
+    assert found.tolist() == np.repeat([1.0, 2.0], 2.7).tolist()
+    assert grad(found.sum(), x)[0].tolist() == [2.0, 2.0]
+
+
 def test_concatenate_and_dot_write_to_out():
     x = leaf([1.0, 2.0])
     joined, product = vg.zeros(4), vg.zeros(())

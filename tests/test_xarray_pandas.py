@@ -105,8 +105,15 @@ PANDAS = {
 @pytest.mark.parametrize("name", PANDAS)
 def test_pandas_refuses_a_history(name):
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(AutogradError, match="plain array"):
+    with pytest.raises(AutogradError, match=r"plain array.*pandas stores plain numbers: compute with arrays"):
         PANDAS[name](pandas, leaf(3))
+
+
+def test_pandas_refuses_numbers_with_a_history():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0]})
+    with pytest.raises(AutogradError, match="pandas stores plain numbers"):
+        vg.grad(lambda x: (x * frame["a"]).sum())(2.0)
 
 
 def test_values_of_pandas_are_arrays():

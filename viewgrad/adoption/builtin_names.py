@@ -22,7 +22,7 @@ from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import has_attribute
-from .counterparts import MISSING, counterpart, namespace
+from .counterparts import MISSING, namespace
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that contains the class to report
 
@@ -196,20 +196,10 @@ def adopting_import(
         adopted: a function that returns the adopted version of a module.
     """
 
-    replaced: dict[Any, Any] = {}  # the counterparts of the modules imported so far
-
     def __import__(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
-        module = plain(name, original, locals, fromlist, level)
-        found = replaced.get(module)
-        if found is not None:
-            return found
-        found = counterpart(module)
-        if found is MISSING:
-            return adopted(module)
-        replaced[module] = found
-        return found
+        return adopted(plain(name, original, locals, fromlist, level))
 
     return __import__
 

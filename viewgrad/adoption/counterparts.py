@@ -11,6 +11,7 @@ import importlib
 import sys
 import threading
 import types
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,8 @@ class Namespaces:
         self._loaded: Final[dict[str, int]] = {}  # by root, the number of its modules at the last import
         self._found: Final[dict[int, tuple[Any, Any]]] = {}
         self._originals: Final[dict[int, tuple[Any, Any]]] = {}
+        # The original modules, and their public attributes, by address of the module.
+        self._attributes: Final[dict[int, tuple[types.ModuleType, dict[str, Any]]]] = {}
 
     def counterpart(self, value: Any) -> Any:
         """Return the counterpart of an object, or MISSING if it has none."""
@@ -60,6 +63,11 @@ class Namespaces:
         """Return the original of a counterpart, or MISSING for other objects."""
         found = self._originals.get(id(value))
         return MISSING if found is None or found[0] is not value else found[1]
+
+    def attributes(self, module: types.ModuleType) -> dict[str, Any]:
+        """Return the public attributes of a module with counterparts, with the values that they had at first."""
+        found = self._attributes.get(id(module))
+        return {} if found is None or found[0] is not module else found[1]
 
     def _load(self, root: str) -> None:
         if root in self._loaded:
@@ -84,9 +92,14 @@ class Namespaces:
     def _pair(self, original: types.ModuleType, counterpart: types.ModuleType) -> None:
         self._note(original, counterpart)
         found = vars(original)  # lazily imported attributes are paired like modules
+        public = found.get("__all__") or [name for name in found if not name.startswith("_")]
+        attributes = {
+            name: MISSING if _is_replaced(found[name], original) else found[name] for name in public if name in found
+        }
+        self._attributes[id(original)] = original, attributes
         for name, value in vars(counterpart).items():
             if not name.startswith("_") and name in found:
-                self._note(found[name], value)
+                self._note(attributes.get(name, found[name]), value)
 
     def _note(self, original: Any, counterpart: Any) -> None:
         if original is MISSING or original is counterpart or isinstance(original, CONSTANTS):
@@ -103,6 +116,37 @@ def _imported(module: types.ModuleType) -> types.ModuleType:
     return importlib.import_module(name)
 
 
+def is_module(value: Any) -> bool:
+    """Return whether an object is a module."""
+    return isinstance(value, types.ModuleType)
+
+
+def _is_replaced(value: Any, module: types.ModuleType) -> bool:
+    """Return whether a function in a module of NumPy, SciPy or `math` was defined elsewhere."""
+    if not isinstance(value, types.FunctionType) or not is_replaced_module(module.__name__):
+        return False
+    homes = str(value.__module__), str(value.__globals__.get("__name__"))  # which differ for a decorated function
+    return not any(is_replaced_module(home) or home.startswith("viewgrad.") for home in homes)
+
+
+def replaced_attributes(module: types.ModuleType, names: Collection[str]) -> dict[str, Any]:
+    """Return the attributes of a module with counterparts that other code has replaced, such as `numpy.sin`.
+
+    Those that this library replaces while it traces a function are omitted.
+
+    Arguments:
+        module: an original module.
+        names: the names to consider.
+    """
+    known, now = attributes_of_library(module), vars(module)
+    found = {name: now[name] for name in names if name in known and now.get(name, known[name]) is not known[name]}
+    return {name: value for name, value in found.items() if not _is_viewgrads(value)}
+
+
+def _is_viewgrads(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and str(value.__globals__.get("__name__")).startswith("viewgrad.")
+
+
 def _may_be_of(root: str, value: Any) -> bool:
     """Return whether an object may belong to a package; ufuncs do not name their module."""
     if isinstance(value, np.ufunc):
@@ -114,6 +158,7 @@ def _may_be_of(root: str, value: Any) -> bool:
 _NAMESPACES: Final = Namespaces()
 counterpart: Final = _NAMESPACES.counterpart
 original_of_counterpart: Final = _NAMESPACES.original
+attributes_of_library: Final = _NAMESPACES.attributes
 
 
 def namespace(name: str) -> Any:

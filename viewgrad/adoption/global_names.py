@@ -16,7 +16,7 @@ import functools
 import itertools
 import operator
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +24,7 @@ from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS, CALLED, adopting_import
 from .builtin_uses import ANALYZED, faster_builtins
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
-from .counterparts import MISSING
+from .counterparts import MISSING, attributes_of_library, is_module, replaced_attributes
 
 OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # additional globals of adopted functions
 # Names that a module needs in addition to those used by its functions, for imports and `inspect`.
@@ -60,6 +60,7 @@ class _Compared(NamedTuple):
     absent: frozenset[str]
     functions: tuple[str, ...]
     found: tuple[Any, ...]
+    libraries: tuple[tuple[Callable[[str], Any], tuple[str, ...], tuple[Any, ...]], ...]  # attributes of their modules
     own: tuple[types.FunctionType, ...]
     parts: tuple[Any, ...]  # the attributes of all of these, in one tuple
     optional: tuple[types.FunctionType, ...]  # those with keyword-only defaults, a dict that may change in place
@@ -99,12 +100,15 @@ class AdoptedGlobals:
         self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are used
         # The built-in names of functions for which some need not be replaced, by these names and their values.
         self._faster: Final[dict[frozenset[tuple[str, int]], dict[str, Any]]] = {}
+        self._imports: Final[dict[types.ModuleType, Any]] = {}  # modules of libraries that functions import
+        self._watched: Final[dict[tuple[types.ModuleType, str], Any]] = {}  # the values of attributes of libraries
+        self._replaces = False  # whether the user's program has replaced attributes of libraries
         self._assigned: set[str] = set()
         self._follows_all = False
         self.may_be_assigned = False  # whether adopted code assigns globals, so that `flush` has something to do
         self._lock: Final = lock
         self._renew: Final = renew
-        self._compared = _Compared((), (), frozenset(), (), (), (), (), (), ())
+        self._compared = _Compared((), (), frozenset(), (), (), (), (), (), (), ())
         self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that contain nothing to adopt
 
     def prepare(self) -> None:
@@ -155,9 +159,11 @@ class AdoptedGlobals:
     def require(self, names: Iterable[str]) -> None:
         """Bind names that are not bound yet."""
         with self._lock:
-            for name in list(names):
-                if name not in self._seen and name not in self._absent and name not in OWN:
-                    self._bind(name)
+            new = [n for n in list(names) if n not in self._seen and n not in self._absent and n not in OWN]
+            for name in new:
+                self._bind(name)
+            if self._replaces or any(replaced_attributes(module, new) for module, _ in self._libraries()):
+                self._refresh_libraries()
             self._note_compared()
 
     def find(self, name: str) -> Any:
@@ -180,7 +186,7 @@ class AdoptedGlobals:
 
     def refresh(self) -> None:
         """Apply changes of the module since the last call."""
-        keys, values, absent, functions, found, own, parts, optional, options = self._compared
+        keys, values, absent, functions, found, libraries, own, parts, optional, options = self._compared
         if not (
             all(map(operator.is_, itertools.chain.from_iterable(map(_NAMED, own)), parts))
             and all(map(is_as_it_was, optional, options))
@@ -191,6 +197,10 @@ class AdoptedGlobals:
                 self._note_compared()
         if not all(map(operator.is_, map(_BUILTIN, functions), found)):
             self._refresh_builtins()
+        for get, names, before in libraries:
+            if not all(map(operator.is_, map(get, names), before)):
+                self._refresh_libraries()
+                break
         get = self.original.get
         if (
             all(map(operator.is_, map(get, keys), values))
@@ -263,10 +273,73 @@ class AdoptedGlobals:
         self._note_shadowed(name)
         self._seen[name] = value
         try:
-            self._bound[name] = self.names[name] = self._adopted(value)
+            self._bound[name] = self.names[name] = self._adopted_value(value)
         except BaseException:
             del self._seen[name]
             raise
+
+    def _adopted_value(self, value: Any) -> Any:
+        new = self._adopted(value)
+        return self._with_replaced(value, new, {}) if is_module(value) else new
+
+    def _with_replaced(self, module: types.ModuleType, made: Any, visited: dict[types.ModuleType, Any]) -> Any:
+        """Return the counterpart of a library's module, with the attributes that the user's program has replaced."""
+        if module in visited:
+            return visited[module]
+        visited[module] = made
+        names = attributes_of_library(module).keys()
+        replaced = {name: self._adopted(value) for name, value in replaced_attributes(module, names).items()}
+        for name in names - replaced.keys():
+            inner: Any = vars(module).get(name)
+            if is_module(inner):
+                plain = getattr(made, name, inner)
+                found = self._with_replaced(inner, plain, visited)
+                if found is not plain:
+                    replaced[name] = found
+        if replaced:
+            self._replaces = True
+            visited[module] = types.ModuleType(module.__name__, module.__doc__)
+            vars(visited[module]).update({**vars(made), **replaced})
+        return visited[module]
+
+    def _imported(self, module: types.ModuleType) -> Any:
+        """Return the adopted version of a module that a function imports."""
+        found = self._imports.get(module)
+        if found is None:
+            found = self._adopted_value(module)
+            if attributes_of_library(module):
+                with self._lock:
+                    self._imports[module] = found
+                    self._note_compared()
+        return found
+
+    def _library_values(self) -> Iterator[tuple[Callable[[str], Any], tuple[str, ...], tuple[Any, ...]]]:
+        """Iterate over the modules of libraries, with the values of attributes at the time they were first used."""
+        for module, names in self._libraries():
+            get = vars(module).get
+            yield get, names, tuple(self._watched.setdefault((module, name), get(name)) for name in names)
+
+    def _libraries(self) -> Iterator[tuple[types.ModuleType, tuple[str, ...]]]:
+        """Iterate over the modules of libraries that are used, and the attributes used of each."""
+        modules: list[Any] = [value for value in (*self._seen.values(), *self._imports) if is_module(value)]
+        used, visited = self._seen.keys() | self._absent, set()
+        while modules:
+            module = modules.pop()
+            names = attributes_of_library(module).keys() & used
+            if names and id(module) not in visited:
+                visited.add(id(module))
+                modules.extend(value for value in map(vars(module).get, names) if is_module(value))
+                yield module, tuple(names)
+
+    def _refresh_libraries(self) -> None:
+        """Apply replacements of attributes of libraries, such as `numpy.sin = ...`."""
+        with self._lock:
+            self._imports.clear()
+            self._watched.clear()
+            self._replaces = False
+            for name in [name for name, value in self._seen.items() if is_module(value)]:
+                self._bind(name)
+            self._note_compared()
 
     def _refresh_builtins(self) -> None:
         """Apply replacements of built-in functions, such as those made by the compiler while it traces."""
@@ -286,8 +359,8 @@ class AdoptedGlobals:
         self.containers = tuple(value for value in self._bound.values() if type(value) is list or type(value) is dict)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
-            tuple(functions), tuple(functions.values()), own, tuple(itertools.chain.from_iterable(map(_NAMED, own))),
-            optional, tuple(map(parts_of, optional)),
+            tuple(functions), tuple(functions.values()), tuple(self._library_values()),
+            own, tuple(itertools.chain.from_iterable(map(_NAMED, own))), optional, tuple(map(parts_of, optional)),
         )  # fmt: skip
 
     def _builtins(self) -> dict[str, Any]:
@@ -295,7 +368,7 @@ class AdoptedGlobals:
         plain = vars(found) if isinstance(found, types.ModuleType) else found
         own = {name: value for name, value in BUILTINS.items() if plain.get(name) is getattr(builtins, name)}
         if "__import__" in plain:
-            own["__import__"] = adopting_import(plain["__import__"], self.original, self._adopted)
+            own["__import__"] = adopting_import(plain["__import__"], self.original, self._imported)
         return {**plain, **own}
 
 

@@ -94,6 +94,10 @@ GIVEN: Final = {
 # The functions that create tensors, in a program that imports viewgrad.numpy and in an adopted one.
 MAKERS: Final = "zeros(), empty() or array() of viewgrad.numpy instead of numpy"
 OWN_MAKERS: Final = "numpy.array() of it inside the function"
+OF_PANDAS: Final = (
+    "pandas stores plain numbers: compute with arrays, such as series.to_numpy(), and keep the results in arrays, "
+    "lists or dicts"
+)
 # What a line attempts, and how to keep the history; the first match is used.
 TRIED: Final = (
     (
@@ -142,6 +146,8 @@ def conversion_refused(what: str) -> str:
     line = _line_of(frame)
     if "scipy" in libraries:
         way_out = "use the function of viewgrad.scipy, or wrap it in a viewgrad.autograd.Function"
+    elif "pandas" in libraries:
+        way_out = OF_PANDAS
     else:
         way_out = next((said for pattern, said in TRIED if pattern.search(line)), "") or (
             f"{libraries[0]} works on plain arrays: wrap the call in a viewgrad.autograd.Function"
@@ -347,10 +353,12 @@ def _value(expression: Any, frame: FrameType) -> Any:
 
 def _refused(by: str, frame: FrameType, site: Site) -> str:
     """Return the error message for a conversion to a number."""
-    user = frame
+    user, is_of_pandas = frame, False
     while _is_library(user) and user.f_back is not None:
+        is_of_pandas |= str(user.f_globals.get("__name__")).startswith("pandas.")
         user = user.f_back
-    way_out = _in_terms_of(user, _advice(by, user, site.kind == STORE and user is frame))
+    advice = OF_PANDAS if is_of_pandas else _advice(by, user, site.kind == STORE and user is frame)
+    way_out = _in_terms_of(user, advice)
     plain = "float(x.detach())" if by in ("float()", "complex()", "int()") else f"x.detach().{by}"
     if by == "hash()":
         plain = "hash(x.detach())"

@@ -37,7 +37,7 @@ row(
     doc="The whole tensor repeated `reps` times along each dimension.",
 )
 row(
-    "repeat(self, repeats, axis=None)", lambda self, repeats, axis=None: np.repeat(self, repeats, axis),
+    "repeat(self, repeats, axis=None)", lambda self, repeats, axis=None: np.repeat(self, whole_repeats(repeats), axis),
     {"self": "repeat_gradient(grad, repeats, self.shape, axis)", "repeats": "not_differentiable"},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.repeat],
     doc="Each element, or each slice along `axis`, repeated.",
@@ -187,6 +187,12 @@ def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
     pairs = zip(with_leading_ones(reps, ndim), with_leading_ones(shape, ndim))
     tiled = [length for pair in pairs for length in pair]
     return grad.reshape(tuple(tiled)).sum(axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
+
+
+def whole_repeats(repeats: Any) -> Any:
+    """Return numbers of repetitions; like NumPy, truncate a single number."""
+    counts = plain(repeats)
+    return int(counts) if not counts.ndim and counts.dtype.kind == "f" else counts
 
 
 @formula_function
