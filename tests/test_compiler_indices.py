@@ -227,3 +227,36 @@ def test_reductions_of_rows_that_are_read_twice():
             x = vg.Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True)
             found, wanted = [vg.autograd.grad(function(x).sum(), x)[0].numpy() for function in (compiled, f)]
             np.testing.assert_allclose(found, wanted)
+
+
+GRADIENTS_OF_READS = {
+    "a mask": lambda x: (x[x > 0.5] ** 2).sum(),
+    "places": lambda x: (x[[2, 0, 2]] ** 2).sum(),
+    "a masked write": lambda x: masked_double(x).sum(),
+    "a read of a part": lambda x: (x[1:][[1, 0]] ** 2).sum(),
+}
+
+
+def masked_double(x):
+    y = np.zeros(len(x))
+    y[x > 0.5] = 2 * x[x > 0.5]
+    return y
+
+
+@pytest.mark.parametrize("name", GRADIENTS_OF_READS)
+@pytest.mark.parametrize("executor", ["python", "numba"])
+def test_compiled_gradients_of_reads_start_from_zero(name, executor):
+    f = GRADIENTS_OF_READS[name]
+    compiled = vg.compile(vg.grad(f), executor=executor)
+    for x in ([1.0, 0.3, 2.0], [1.5, 0.1, 3.0], [1.5, 0.1, 3.0]):
+        np.testing.assert_allclose(compiled(np.array(x)), vg.grad(f)(np.array(x)))
+
+
+def test_writes_after_tracing_has_failed():
+    def f(x):
+        table = np.zeros((2, 2))
+        table[0, :] = x
+        return table.sum()
+
+    compiled = vg.compile(vg.value_and_grad(f))
+    assert [compiled(1.5) for _ in range(3)] == [(3.0, 2.0)] * 3

@@ -275,6 +275,7 @@ class QuietTracer(Tracer):
     created = quietly(Tracer.created)
     detached = quietly(Tracer.detached)
     history_removed = quietly(Tracer.history_removed)
+    will_be_written = quietly(Tracer.will_be_written)
     moved = quietly(Tracer.moved)
     escaped = quietly(Tracer.escaped)
     reshaped = quietly(Tracer.reshaped)

@@ -122,9 +122,9 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
     """Write and record the write."""
     self = tracer()
     value = self.value_of(call.value)
+    self.will_be_written(call.target)
     added = isinstance(call, Accumulate)
     own = self.own_value_of(call.target) if added else None
-    self.memory_of(call.target, call.target._array)  # a constant is recorded with the elements it has before the write
     try:
         result = run()
     except Exception as error:

@@ -196,6 +196,10 @@ class Tracer:
             return self.value_of(tensor, array[(*index, ...)])
         return self._with_history_of(tensor, self.read(self.chain_of(memory, tensor).value, window))
 
+    def will_be_written(self, tensor: Tensor) -> None:
+        """Record the elements of a tensor whose creation was not reported, such as zeros of the engine."""
+        self.memory_of(tensor, tensor._array)
+
     def own_value_of(self, tensor: Tensor) -> Value | None:
         """Return the value of a view from before the history of its base ended, or None for other tensors."""
         memory = self.memories.find(tensor._array)
