@@ -160,7 +160,7 @@ class SourceProgram:
             line = self.filled(self.random.choice(STATEMENTS), self.random.choice(targets))
         else:
             line = f"v{len(self.lines)} = " + self.filled(self.random.choice(EXPRESSIONS), None)
-        if line is None:
+        if line is None or accesses_outside(line, self.arrays):
             return
         self.lines.append(line)
         try:
@@ -331,9 +331,11 @@ def is_another_matter(line, arrays) -> bool:
     if place and not np.ndim(arrays[place[1]]):
         return True
     # The slope of the cubic root is infinite at zero.
-    if "cbrt" in line and not all(np.all(arrays[name]) for name in re.findall(r"[xv]\d+", line)):
-        return True
-    # For the diagonal of an empty array with a length of 1, NumPy's einsum accesses memory outside the array.
+    return "cbrt" in line and not all(np.all(arrays[name]) for name in re.findall(r"[xv]\d+", line))
+
+
+def accesses_outside(line, arrays) -> bool:
+    """Return whether NumPy may access memory outside an array: the diagonal by einsum of an array of shape (0, 1)."""
     return "einsum('ii" in line and any(isinstance(value, NUMBERS) and not value.size for value in arrays.values())
 
 
