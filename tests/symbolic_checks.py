@@ -19,6 +19,14 @@ def weights_of(values, seed=0):
     return found
 
 
+SINGLE = 2e-3  # the tolerance for results computed in single precision
+
+
+def is_single(array):
+    """Whether an array has single or half precision."""
+    return array.dtype.kind in "fc" and array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1) < 8
+
+
 def assert_close(ours, other, what, tolerance=1e-8):
     """Assert that two arrays are close, with respect to their greatest element; None is zero."""
     if ours is None and other is None:
@@ -27,8 +35,8 @@ def assert_close(ours, other, what, tolerance=1e-8):
     other = np.zeros_like(ours) if other is None else np.asarray(other)
     assert ours.shape == other.shape, what
     assert ours.dtype == other.dtype, what
-    if other.dtype.itemsize // (2 if other.dtype.kind == "c" else 1) < 8 and other.dtype.kind in "fc":
-        tolerance = max(tolerance, 2e-3)
+    if is_single(other):
+        tolerance = max(tolerance, SINGLE)
     scale = max(1.0, float(np.abs(other).max(initial=0, where=np.isfinite(other)))) if other.dtype.kind in "fc" else 1
     np.testing.assert_allclose(ours, other, rtol=tolerance, atol=tolerance * scale, err_msg=what)
 
@@ -106,7 +114,8 @@ def check(function, leaves, what="", order=2, again=True, make=None):
     found = dict(zip(gradient.df_output_vjps, run(gradient.df, inputs), strict=True))
     numbers = [number for number, tensor in enumerate(given) if tensor.requires_grad]
     for number, grad in zip(numbers, eager, strict=True):
-        assert_close(found.get(number), grad.detach().numpy(), f"{what}, gradient {number}")
+        tolerance = SINGLE if any(map(is_single, leaves)) else 1e-8
+        assert_close(found.get(number), grad.detach().numpy(), f"{what}, gradient {number}", tolerance)
     if order > 1:
         check_second(graph, gradient, leaves, given, outputs, wanted, weights, results, what)
     return gradient
@@ -152,13 +161,14 @@ def check_second(graph, gradient, leaves, given, outputs, wanted, weights, resul
     first = run(gradient.df, gradient.df_inputs(leaves, all_outputs, of_outputs))
     for number, grad in zip(gradient.df_output_vjps, first, strict=True):
         totals[number] = added(totals[number], grad)
+    tolerance = SINGLE if any(map(is_single, leaves)) else 1e-7
     for number, grad in zip(numbers, expected, strict=False):
-        assert_close(totals[number], grad.detach().numpy(), f"{what}, second gradient {number}", 1e-7)
+        assert_close(totals[number], grad.detach().numpy(), f"{what}, second gradient {number}", tolerance)
     seeded = [i for i, each in enumerate(results) if each.requires_grad]
     for number, grad in zip(seeded, expected[len(numbers) :], strict=True):
         if number in gradient.df_input_vjps:
             place = gradient.df_input_vjps.index(number)
-            assert_close(of_df.get(place), grad.detach().numpy(), f"{what}, gradient of seed {number}", 1e-7)
+            assert_close(of_df.get(place), grad.detach().numpy(), f"{what}, gradient of seed {number}", tolerance)
 
 
 def added(first, second):
