@@ -77,6 +77,10 @@ OF_FUNCTIONS = {
         scipy.ndimage.generic_filter1d(IMAGE, doubled, 4, mode="constant", cval=2.0, extra_arguments=(x,)) ** 2
     ).sum(),
     "no history": lambda x: scipy.ndimage.generic_filter1d(IMAGE, squared, 3).sum() * x[0],
+    "sampling of all pairs": lambda x: (
+        (scipy.ndimage.distance_transform_bf(LABELS, sampling=x[:2] ** 1.1) ** 3).sum()
+        + scipy.ndimage.distance_transform_bf(LABELS, "taxicab").sum() * x[0]
+    ),
     "sampling": lambda x: (scipy.ndimage.distance_transform_edt(LABELS, sampling=x[:2] ** 1.1) ** 3).sum(),
 }
 

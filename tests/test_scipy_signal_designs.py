@@ -48,6 +48,13 @@ PROGRAMS = {
     **{f"bessel {norm}": lambda x, norm=norm: of_parts(signal.bessel(3, 0.1 * x[1], norm=norm))
        for norm in ("phase", "delay", "mag")},
     "iirfilter": lambda x: of_parts(signal.iirfilter(3, [0.1 * x[0], 0.2 * x[2]], rs=30 + x[1], ftype="chebyshevii")),
+    "savgol_filter": lambda x: of_parts([
+        signal.savgol_filter(wave(X), 7, 2, deriv=1, delta=x[0]),
+        signal.savgol_filter(wave(X), 6, 3, 2, x[1], mode="mirror"),
+    ]),
+    "stft": lambda x: of_parts([part.real for part in signal.stft(wave(X), fs=x[0], nperseg=8, scaling="psd")]),
+    "istft": lambda x: of_parts(signal.istft(signal.stft(wave(X), nperseg=8)[2], fs=x[0], nperseg=8)),
+    "spectrogram": lambda x: of_parts(signal.spectrogram(wave(X), fs=x[0], nperseg=8)),
     "find_peaks": of_peaks,
     "peak_widths": of_widths,
     "no peaks": lambda x: signal.find_peaks(wave(x), height=5.0, width=1)[1]["widths"].sum() + x[0],

@@ -109,11 +109,22 @@ def distance_transform_edt(
     return (distances, plain) if return_indices else distances
 
 
+@made
+def distance_transform_bf(
+    input: Any, metric: str = "euclidean", sampling: Any = None, return_distances: bool = True,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """Return the distance of each element to the nearest 0; gradients flow to the distances between elements."""
+    if metric.lower() == "euclidean":
+        return distance_transform_edt(input, sampling, return_distances, return_indices)
+    return of_detached(scipy.ndimage.distance_transform_bf, input, metric, None, return_distances, return_indices)
+
+
 make_constant(
     scipy.ndimage,
     (
         "label", "find_objects", "minimum_position", "maximum_position", "histogram", "distance_transform_cdt",
-        "distance_transform_bf", "binary_erosion", "binary_dilation", "binary_opening",
+        "binary_erosion", "binary_dilation", "binary_opening",
         "binary_closing", "binary_fill_holes", "binary_propagation", "watershed_ift",
     ),
     MADE,

@@ -44,14 +44,15 @@ def savgol_filter(
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     x = floating(x)
     x = x.real if x.dtype.kind == "c" else x  # as in SciPy, which discards imaginary parts
-    coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv, delta)
+    scale = numbers(delta) ** -float(deriv)
+    coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv) * scale
     if mode != "interp":
         return ndimage.convolve1d(floating(x), coefficients, axis, None, mode, cval)
     x = _along(x, axis)
     if window_length > x.shape[-1]:
         raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
     half = window_length // 2
-    fitted = scipy.signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, 0)
+    fitted = scipy.signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, axis=0) * scale
     middle = (x.unfold(-1, window_length) @ coefficients[::-1])[..., 1 - window_length % 2 :]
     ends = fitted[:half].T, fitted[window_length - half :].T
     parts = [x[..., :window_length] @ ends[0], middle, x[..., -window_length:] @ ends[1]]

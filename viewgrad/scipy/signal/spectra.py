@@ -77,7 +77,7 @@ class Segments:
 
     def times(self, length: int) -> Any:
         """Return the times of the centres of the segments."""
-        return np.arange(self.size / 2, length - self.size / 2 + 1, self.size - self.overlap) / float(self.fs)
+        return np.arange(self.size / 2, length - self.size / 2 + 1, self.size - self.overlap) / self.fs
 
 
 def _spectra(x: Any, y: Any, segments: Segments) -> Any:
@@ -194,7 +194,7 @@ def spectrogram(
     times = as_tensors(segments.times(x.shape[-1]))
     if mode == "psd":
         return segments.frequencies, times, np.moveaxis(_spectra(x, x, segments), -2, axis)
-    found = np.moveaxis(segments.transformed(x) * math.sqrt(segments.scale), -1, -2)
+    found = np.moveaxis(segments.transformed(x) * np.sqrt(segments.scale), -1, -2)
     if mode == "magnitude":
         found = np.abs(found)
     elif mode in ("angle", "phase"):
@@ -226,8 +226,8 @@ def stft(
     if padded:
         more = (-(x.shape[-1] - segments.size) % step) % segments.size
         x = np.concatenate([x, np.zeros((*x.shape[:-1], more))], -1)
-    times = segments.times(x.shape[-1]) - (segments.size / 2 / float(fs) if boundary is not None else 0.0)
-    found = segments.transformed(x) * math.sqrt(segments.scale)
+    times = segments.times(x.shape[-1]) - (segments.size / 2 / fs if boundary is not None else 0.0)
+    found = segments.transformed(x) * np.sqrt(segments.scale)
     return segments.frequencies, as_tensors(times), np.moveaxis(np.moveaxis(found, -1, -2), -2, axis)
 
 
@@ -252,7 +252,7 @@ def istft(
     weights = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, size)
     z = np.moveaxis(z, -2, -1)
     parts = (np.fft.irfft if input_onesided else np.fft.ifft)(z, length)[..., :size]
-    parts = parts * (weights * (weights.sum() if scaling == "spectrum" else math.sqrt(fs * (weights**2).sum())))
+    parts = parts * (weights * (weights.sum() if scaling == "spectrum" else np.sqrt(fs * (weights**2).sum())))
     total = size + (count - 1) * step
     x, norm = numbers(np.zeros((*parts.shape[:-2], total), parts.dtype)), np.zeros(total)
     for place in range(count):
@@ -261,7 +261,7 @@ def istft(
     half = size // 2 if boundary else 0
     x, norm = x[..., half : total - half], norm[half : total - half]
     x = x / np.where(norm > 1e-10, norm, 1.0)
-    return as_tensors(np.arange(x.shape[-1]) / float(fs)), x
+    return as_tensors(np.arange(x.shape[-1])) / fs, x
 
 
 # -- uneven sampling, and arcs -----------------------------------------------------------------------------------------

@@ -113,15 +113,16 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
 
 def _of_two(name: str) -> Callable[..., Any]:
     scipys = getattr(scipy.spatial.distance, name)
+    names = list(inspect.signature(scipys).parameters)[2:]
 
-    def distance(u: Any, v: Any, *args: Any, w: Any = None, **options: Any) -> Any:
-        weights = {} if w is None else {"w": w}
-        found = of_detached(scipys, u, v, *args, **weights, **options)
-        if not carries_history((u, v, *args, w, options)):
+    def distance(u: Any, v: Any, *args: Any, **options: Any) -> Any:
+        found = of_detached(scipys, u, v, *args, **options)
+        if not carries_history((u, v, *args, options)):
             return found
-        if w is not None:
+        options |= dict(zip(names, args))
+        if options.pop("w", None) is not None:
             raise lost(f"scipy.spatial.distance.{name}", "weights are not supported; scale the vectors instead")
-        return METRICS[name](float_copy(u), float_copy(v), *args, **options)
+        return _distances(name, float_copy(u), float_copy(v), options)
 
     distance.__name__ = distance.__qualname__ = name
     distance.__doc__ = f"The {name} distance of two vectors."
