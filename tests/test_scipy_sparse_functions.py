@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
 from scipy.sparse import linalg
 from scipy_cases import check_program
@@ -120,3 +121,39 @@ def test_operators_with_a_history_are_refused_where_the_derivative_would_be_lost
     assert np.isfinite(program(X))
     with pytest.raises(UnsupportedFunctionError):
         vg.func.grad(program)(X)
+
+
+def test_operators_see_writes_to_the_matrix():
+    dense, stored = B.copy(), sp.csr_array(B)
+    operators = [linalg.aslinearoperator(dense), 2.0 * linalg.aslinearoperator(stored)]
+    slope = vg.func.grad(lambda x: sum((operator @ x).sum() for operator in operators))
+    np.testing.assert_allclose(slope(X), 3 * B.sum(0))
+    dense *= 2.0
+    stored.data *= 3.0
+    np.testing.assert_allclose(slope(X), 8 * B.sum(0))
+
+
+@pytest.mark.parametrize("method", ["Newton-CG", "trust-constr"])
+def test_hessians_of_an_optimizer_can_be_operators(method):
+    def place(x):
+        found = scipy.optimize.minimize(
+            lambda q: ((q - x) ** 2).sum() + (q**4).sum() * 0.1, np.ones(3), jac=lambda q: 2 * (q - x) + 0.4 * q**3,
+            hess=lambda q: linalg.LinearOperator((3, 3), matvec=lambda v: 2 * v + 1.2 * q**2 * v, dtype=float),
+            method=method,
+        )
+        return found.x.sum()
+
+    np.testing.assert_allclose(vg.func.grad(place)(X), [1 / (2 + 1.2 * q**2) * 2 for q in place_of(X)], rtol=1e-4)
+
+
+def place_of(x):
+    return [np.roots([0.4, 0.0, 2.0, -2.0 * each])[-1].real for each in x]
+
+
+def test_jacobians_of_least_squares_can_be_operators():
+    def place(x):
+        operator = linalg.LinearOperator((3, 3), matvec=lambda v: B @ v, rmatvec=lambda v: B.T @ v)
+        found = scipy.optimize.least_squares(lambda q: B @ q - x, np.ones(3), jac=lambda q: operator, tr_solver="lsmr")
+        return found.x @ W
+
+    np.testing.assert_allclose(vg.func.grad(place)(X), np.linalg.solve(B.T, W), rtol=1e-6)

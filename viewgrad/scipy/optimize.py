@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
 from scipy.sparse import issparse  # type: ignore[import-untyped]
-from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]
 
 from ..adoption import adopted_arguments
 from ..autograd.api import grad
@@ -33,6 +32,7 @@ from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import has_history, scaled_slopes, squares
 from .sparse.arrays import SparseArray
+from .sparse.operators import LinearOperator, is_operator
 from .wrap import args_tuple, captures_history, copied, numbers, registrar
 
 if TYPE_CHECKING:
@@ -95,14 +95,16 @@ def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]
 
 
 def _matrix(jac: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Convert a Jacobian to a function of arrays, whose result may be sparse or a linear operator."""
+    """Convert a Jacobian or Hessian to a function of arrays, whose result may be sparse or a linear operator."""
 
     def of_array(x: Any) -> Any:
         found = jac(copied(x), *args)
         if isinstance(found, SparseArray):
             return found.pattern.matrix(np.array(_value(found.data)))
+        if is_operator(found):
+            return found.to_scipy() if isinstance(found, LinearOperator) else found
         found = _value(found)
-        return found if issparse(found) or isinstance(found, LinearOperator) else np.asarray(found)
+        return found if issparse(found) else np.asarray(found)
 
     return of_array
 
@@ -163,7 +165,7 @@ def minimize(
         function = _number(fun, given)
         if callable(jac):
             jac = _plain(jac, given)
-    hess = _plain(hess, given) if callable(hess) else hess
+    hess = _matrix(hess, given) if callable(hess) else hess
     name = str(method).lower()
     if hess is None and hessp is None and (name in WITH_HESSIAN or name in WITH_PRODUCT):
         derivative = _with_hessian if name in WITH_HESSIAN else _with_product

@@ -298,21 +298,22 @@ def as_operator(value: Any) -> Any:
 
 
 def aslinearoperator(A: Any) -> Any:
-    """Return a sparse array, a matrix or an operator as a linear operator."""
+    """Return a sparse array, a matrix or an operator as a linear operator, which sees later writes to the array."""
     if is_operator(A):
         return as_operator(A)
     if is_sparse(A):
-        sparse = as_sparse(A)
-        return _Composed(sparse.shape, sparse.dtype, lambda x: sparse @ x, lambda x: sparse.conj().T @ x)
+        return _Composed(A.shape, A.dtype, lambda x: as_sparse(A) @ x, lambda x: as_sparse(A).conj().T @ x)
     if hasattr(A, "matvec") and hasattr(A, "shape"):
         return _OfFunctions(
             A.shape, A.matvec, getattr(A, "rmatvec", None), getattr(A, "matmat", None), getattr(A, "dtype", None)
         )
-    dense = numbers(A)
-    if dense.ndim > 2:
+
+    def dense() -> Any:
+        return np.atleast_2d(numbers(A))
+
+    if dense().ndim > 2:
         raise ValueError("array must have ndim <= 2")
-    dense = np.atleast_2d(dense)
-    return _Composed(dense.shape, dense.dtype, lambda x: dense @ x, lambda x: np.conj(dense.mT) @ x)
+    return _Composed(dense().shape, dense().dtype, lambda x: dense() @ x, lambda x: np.conj(dense().mT) @ x)
 
 
 def _of_scipy(value: Any) -> Any:
