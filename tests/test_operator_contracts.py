@@ -589,6 +589,7 @@ class Leaky(Function):
         return grad * np.where(ctx.positive, 1.0, ctx.slope), None
 
 
+@pytest.mark.slow
 def test_meaningless_negative_option_is_noted():
     report = check_operator(Biweight, A)
     told = [notice for notice in report.notices if "negative c" in notice]
@@ -632,6 +633,7 @@ class ScaledRows(Function):
         return grad * w, (grad * x).sum(axis=0) if x.ndim == 2 else (grad * x)[0].sum(axis=0)
 
 
+@pytest.mark.slow
 def test_rank_with_a_different_meaning_is_noted():
     report = check_operator(Attention, A, 0.5 * A)
     assert any("other numbers of dimensions, but its gradient is wrong" in notice for notice in report.notices), report
@@ -978,6 +980,7 @@ def test_float32_arguments_do_not_look_like_state():
     assert check_operator(buffered, single, only="state between calls").examples["state between calls"] > 0
 
 
+@pytest.mark.slow
 def test_a_cycle_of_scipy_that_keeps_arguments_is_noted():
     optimize = pytest.importorskip("scipy.optimize")
 
@@ -1147,7 +1150,7 @@ def test_a_constant_without_gradient_is_declared_by_requires_grad():
     x, target = np.array([0.5, -1.0]), np.array([0.3, 0.2])
     with pytest.raises(Failure, match="If target is a constant that gets no gradient"):
         check_operator(ErrorToTarget, x, target, only=["gradients"])
-    report = check_operator(ErrorToTarget, vg.Tensor(x, requires_grad=True), target, seconds=0.5)
+    report = check_operator(ErrorToTarget, vg.Tensor(x, requires_grad=True), target, only=["gradients"])
     assert report.examples["gradients"] > 0
 
 
