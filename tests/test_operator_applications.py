@@ -14,11 +14,13 @@ pytest.importorskip("scipy")
 
 import gallery.applied
 import gallery.reported_versions
+import scipy.special
 from fresh_interpreter import in_fresh_interpreter
 from gallery.applied_faults import EDITS
 from gallery.two_versions import VERSIONS, source
 from test_operator_gallery import mend, operators_as_before, require_note, some
 
+import viewgrad as vg
 from viewgrad.testing import Failure, check_operator
 from viewgrad.testing.kit.reproduction import SourceWriter
 
@@ -130,6 +132,15 @@ def test_a_standalone_program_has_objects_with_slots(tmp_path):
     module, _ = load(EDITS["spline_second"].source(wrong=True), tmp_path)
     with pytest.raises(Failure) as found:
         check(module.SplineTable, *module.CALLS["SplineTable"])
+    assert in_fresh_interpreter({"standalone": found.value.standalone()}) == {"standalone": "AssertionError"}
+
+
+def test_standalone_programs_import_ufuncs_of_scipy():
+    operator = vg.autograd.define_op(
+        "standalone_erfcx(x)", forward=scipy.special.erfcx, derivatives={"x": "grad * result"}
+    )
+    with pytest.raises(Failure) as found:
+        check_operator(operator, np.array([0.3, 0.7]), only=["gradients"])
     assert in_fresh_interpreter({"standalone": found.value.standalone()}) == {"standalone": "AssertionError"}
 
 

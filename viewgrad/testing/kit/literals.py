@@ -51,7 +51,9 @@ def literal(value: Any) -> str:
             raise NoLiteral(f"{name} cannot be imported")
         return f"__import__({module!r}, fromlist=['']).{name}"
     if isinstance(value, np.ufunc):
-        return f"np.{value!r}".replace("<ufunc '", "").replace("'>", "")
+        name = value.__name__
+        if getattr(np, name, None) is value:
+            return f"np.{name}"
     raise NoLiteral(f"no expression is known for {type(value).__name__}")
 
 

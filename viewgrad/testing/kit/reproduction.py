@@ -73,12 +73,11 @@ def source_of(name: str, thing: Any, apply: str = "", inline: bool = False) -> l
 
 def _imported(thing: Any) -> tuple[list[str], str] | None:
     """Return the lines that import an object, and its name afterwards; None if no module contains it."""
-    for key, value in vars(viewgrad).items():
-        if value is thing:
-            return [], f"vg.{key}"
-    for key, value in vars(viewgrad.Tensor).items():
-        if value is thing:
-            return [], f"vg.Tensor.{key}"
+    owners: list[tuple[str, Any]] = [("vg", viewgrad), ("vg.Tensor", viewgrad.Tensor)]
+    for owner_name, owner in owners:
+        for key, value in vars(owner).items():
+            if value is thing:
+                return [], f"{owner_name}.{key}"
     name = getattr(thing, "__qualname__", "")
     candidates: list[tuple[str, str]] = []
     module_name = getattr(thing, "__module__", None)
@@ -89,6 +88,8 @@ def _imported(thing: Any) -> tuple[list[str], str] | None:
             if not isinstance(module, types.ModuleType) or module_name.split(".")[0] == "viewgrad":
                 continue
             candidates += [(module_name, key) for key, value in list(vars(module).items()) if value is thing]
+    if isinstance(thing, np.ufunc):  # it does not know its module
+        candidates.append(("scipy.special", thing.__name__))
     for module_name, path in candidates:
         if module_name == "__main__" or module_name not in sys.modules:
             continue
