@@ -789,6 +789,8 @@ def has_own_rules(kind: type, protocol: str = "__array_function__") -> bool:
     Tensors return NotImplemented for operands of such a class, so its own method computes the result. Subclasses of
     ndarray are operands like arrays, except those that `adds_meaning` describes.
     """
+    if kind is Tensor or kind is ndarray:
+        return False
     return hasattr(kind, protocol) and not issubclass(kind, (Tensor, ndarray, np.generic))
 
 

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy import count_nonzero, isnan
 
 from ...operators.operands import GOLDEN
 from ...operators.python_operators import where
@@ -25,13 +26,14 @@ from ...type_aliases import Array
 def guarded_tangent(tangent: Tensor | None) -> Tensor | None:
     """Return a tangent; a trace is guarded against later runs in which it is NaN, since its formulas may be others."""
     if tangent is not None and guards_values():
-        bool(np.isnan(tangent).any())
+        bool(isnan(tangent).any())
     return tangent
 
 
 def is_finite(tangent: Tensor) -> bool:
     """Return whether all elements of a tangent are finite."""
-    return bool(np.isfinite(tangent._array).all())
+    array = tangent._array
+    return bool(count_nonzero(np.isfinite(array)) == array.size)
 
 
 def flowing_tangents(
@@ -48,7 +50,10 @@ def flowing_tangents(
         does not change when these are replaced by finite numbers.
     """
     tangents = function(arguments)  # a trace has the plain formula; see `guarded_tangent`
-    if not any(isinstance(each, Tensor) and np.isnan(each._array).any() for each in tangents):
+    for each in tangents:
+        if isinstance(each, Tensor) and count_nonzero(isnan(each._array)):
+            break
+    else:
         return tangents
     inputs = {name: value for name, value in arguments.items() if name.endswith("_t")}
     sources = [name for name, value in inputs.items() if not all(map(is_finite, _tensors(value)))]
@@ -72,7 +77,7 @@ def flowing_tangents(
 def _chosen(tangent: Tensor, part: Tensor, influences: list[Any]) -> Tensor:
     """Return the finite part of a tangent where it is NaN and the other part has no influence."""
     still = reduce(np.logical_and, [np.equal(as_operand(each)._array, 0) for each in influences])
-    chosen = np.isnan(array_of(tangent, "a tangent")) & still
+    chosen = isnan(array_of(tangent, "a tangent")) & still
     return where(chosen, part, tangent) if chosen.any() else tangent  # a mask for backward passes as well
 
 
