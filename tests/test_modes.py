@@ -47,7 +47,7 @@ def test_no_grad_in_all_its_forms():
     def inferred(t):
         return t * 2
 
-    assert bare.__name__ == "bare" and bare.__doc__ == "Doubles."
+    assert bare.__name__ == "bare" and bare.__doc__ == "Return the tensor times 2."
     assert numbers(bare(x, factor=3)) == [3.0] and not bare(x).requires_grad
     assert not called(x).requires_grad
     assert inferred(x).is_inference()

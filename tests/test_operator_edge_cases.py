@@ -511,7 +511,7 @@ def test_xlogy_with_a_first_value_of_zero():
 @pytest.mark.parametrize(
     ("program", "error", "message"),
     [
-        (lambda: np.linalg.qr(vg.ones(3, 2), mode="raw"), ValueError, "'reduced' and 'complete'"),
+        (lambda: np.linalg.qr(vg.ones(3, 2), mode="raw"), ValueError, "'reduced' or 'complete'"),
         (lambda: vg.cross(vg.ones(4), vg.ones(4)), ValueError, r"three elements .* \(4,\) and \(4,\)"),
         (lambda: vg.topk(vg.ones(3), 4), ValueError, "between 0 and 3"),
         (lambda: vg.kthvalue(vg.ones(3), 0), ValueError, "between 1 and 3"),

@@ -167,7 +167,7 @@ def test_kinds_of_operators_are_numpys():
     assert kind_of_operator("div", (INT, INT)) == Num("d", weak=True)
     assert kind_of_operator("mul", (Arr("d", 2), Arr("d", 1))) == Arr("d", 2)
     assert kind_of_operator("less", (Arr("d", 1), FLOAT)) == Arr("?", 1)
-    assert joined(INT, FLOAT) == Num("d", weak=True)
+    assert joined(INT, FLOAT) == Num("d", weak=True, least="l")
     assert joined(FLOAT, Arr("d", 1)) is None
 
 

@@ -79,6 +79,8 @@ def _has_lesser(out: Emitter, expr: Any, dtype: str) -> Any:
     if isinstance(expr, Lazy) and expr.name == "if":
         test, *sides = expr.args
         return Lazy("if", (test, *[_has_lesser(out, side, dtype) for side in sides]), BOOL)
+    if isinstance(expr, Op) and expr.name == "as_float":  # of a value that keeps its dtype in the function
+        return _has_lesser(out, expr.args[0], dtype)
     if isinstance(expr, Op):  # of operands that all have lesser dtypes; conservatively, of any that has
         flags = [_has_lesser(out, each, each.kind.dtype) for each in expr.args if is_uncertain(each)]
         while len(flags) > 1:
