@@ -143,6 +143,14 @@ def test_smoothing_splines_have_gradients_to_places_alone():
         ours.UnivariateSpline(X, vg.Tensor(Y, requires_grad=True))
 
 
+@pytest.mark.parametrize("argument", ["x", "lam"])
+def test_arguments_of_splines_without_a_derivative_are_named(argument):
+    given = {"x": X, "lam": 0.1}
+    given[argument] = vg.Tensor(given[argument], requires_grad=True)
+    with pytest.raises(UnsupportedFunctionError, match=f"make_smoothing_spline .* no gradient flows to {argument};"):
+        ours.make_smoothing_spline(given["x"], Y, lam=given["lam"])
+
+
 def test_values_beyond_the_ends():
     tck = theirs.splrep(X, Y)
     places = vg.Tensor(BEYOND, requires_grad=True)

@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-def _knots(x: Any, name: str) -> Any:
-    if carries_history(x):
-        raise lost(
-            f"scipy.interpolate.{name}", "no gradient flows to the points of evaluation; pass detach() of them"
-        )
-    return np.asarray(plain_values(as_argument(x)), float)
+def _without_history(value: Any, function: str, name: str) -> Any:
+    """Return an argument with respect to which a function of SciPy has no derivative here, as an array."""
+    if carries_history(value):
+        raise lost(f"scipy.interpolate.{function}", f"no gradient flows to {name}; pass detach() of it")
+    return np.asarray(plain_values(as_argument(value)), float)
 
 
 class CubicSpline(PPoly):
@@ -137,8 +136,8 @@ def make_interp_spline(
             raise ValueError(f"Unknown boundary condition: {bc_type}") from error
         knots = None if t is None else double_copy(t)
         return through_points(double_copy(x), values, k, knots, axis, (_conditions(left, k), _conditions(right, k)))
-    knots = _knots(x, "make_interp_spline")
-    own = None if t is None else _knots(t, "make_interp_spline")
+    knots = _without_history(x, "make_interp_spline", "x")
+    own = None if t is None else _without_history(t, "make_interp_spline", "t")
     if k == 1 and own is None:  # the values are the coefficients
         return through_points(double_copy(x), values, k, None, axis)
     units = _units(knots, bc_type == "periodic")
@@ -204,23 +203,24 @@ def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int
         c = np.linalg.solve(rows.mT @ rows, rows.mT @ right).reshape((rows.shape[1], *values.shape[1:]))
         made: BSpline = BSpline.construct_fast(knots, c, k, True, axis)
         return made
-    knots, own = _knots(x, "make_lsq_spline"), _knots(t, "make_lsq_spline")
-    plain = None if w is None else _knots(w, "make_lsq_spline")
+    knots, own = _without_history(x, "make_lsq_spline", "x"), _without_history(t, "make_lsq_spline", "t")
+    plain = None if w is None else _without_history(w, "make_lsq_spline", "w")
     unit = scipy.interpolate.make_lsq_spline(knots, np.eye(len(knots)), own, k, plain, **options)
     return _of_units(unit, y, axis)
 
 
 def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: int = 0) -> BSpline:
     """Return a smoothing cubic spline; values with history require `lam`."""
-    knots = _knots(x, "make_smoothing_spline")
-    weights = None if w is None else _knots(w, "make_smoothing_spline")
+    knots = _without_history(x, "make_smoothing_spline", "x")
+    weights = None if w is None else _without_history(w, "make_smoothing_spline", "w")
     if lam is None and carries_history(y):
         raise lost("scipy.interpolate.make_smoothing_spline", "pass lam, whose default depends on the values")
     if lam is None:
         plain = scipy.interpolate.make_smoothing_spline(knots, plain_values(as_argument(y)), weights, None, axis)
         found: BSpline = BSpline.construct_fast(plain.t, plain.c, plain.k, plain.extrapolate, plain.axis)
         return found
-    unit = scipy.interpolate.make_smoothing_spline(knots, np.eye(len(knots)), weights, float(_knots(lam, "lam")))
+    strength = float(_without_history(lam, "make_smoothing_spline", "lam"))
+    unit = scipy.interpolate.make_smoothing_spline(knots, np.eye(len(knots)), weights, strength)
     return _of_units(unit, y, axis)
 
 
