@@ -728,3 +728,24 @@ def test_gradients_are_laid_out_as_views_need_them(make, view, written):
     above, below = (second(x.detach() + step * direction) for step in (1e-4, -1e-4))
     difference = (above - below) / 2e-4
     np.testing.assert_allclose((third * again).sum(), (difference * again).sum(), rtol=1e-5)
+
+
+def test_third_gradients_of_strided_windows_of_gradients_in_any_layout():
+    def function(x, window):
+        base = np.exp(x)
+        part = base[1]
+        first = window(base)
+        base.copy_(part)
+        first.mul_(first)
+        return (part**3 * np.sin(np.arange(4.0) + 1).reshape(2, 2)).sum()
+
+    found = []
+    for window in (lambda base: base.as_strided((), (), 0), lambda base: base[0, 0, 0, ...]):
+        x = vg.Tensor(np.sin(np.arange(8.0) + 1).reshape(2, 2, 2), requires_grad=True)
+        total = function(x, window)
+        for order in range(3):
+            (gradient,) = grad(total, [x], create_graph=True)
+            total = (gradient * np.cos(np.arange(8.0) + order).reshape(2, 2, 2)).sum()
+        found.append(gradient.detach().numpy())
+    assert np.abs(found[1]).max() > 1
+    np.testing.assert_allclose(*found)

@@ -77,7 +77,7 @@ class CopySlices(Node):
 
     def _overwrite(self, grad: Array, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` determines what the wrapped node computes, except for its edge 0, which is needed exactly if edge 0 of
-        # # this node is. NumPy returns a scalar for a 0-d gradient; it remains one if no part of it is passed on.
+        # this node is. NumPy returns a scalar for a 0-d gradient; it remains one if no part of it is passed on.
         if self.view_fn is None:
             window = grad[self.index]
             if type(window) is not ndarray:  # a number, for a single element

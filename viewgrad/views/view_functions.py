@@ -154,15 +154,17 @@ class Windows(ViewFunction):
 
 @attrs.frozen
 class StridedWindow(ViewFunction):
-    """A window by its geometry."""
+    """A window by its geometry; of a copy if the buffer is not in row-major order."""
 
     geometry: TensorGeometry
+
+    exact = False
 
     def __call__(self, base: Any) -> Any:
         geometry = self.geometry
         if not isinstance(base, np.ndarray):
-            return base.as_strided(geometry.sizes, geometry.strides, geometry.storage_offset)
-        return geometry.window(base)
+            return base.contiguous().as_strided(geometry.sizes, geometry.strides, geometry.storage_offset)
+        return geometry.window(np.ascontiguousarray(base))
 
 
 @attrs.frozen
