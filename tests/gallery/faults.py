@@ -206,7 +206,7 @@ fault("remembers_the_first", "Counting", "ctx.save_for_backward(x)",
       "        ctx.save_for_backward(x)", M, by="state between calls | gradients | ties | special points")  # fmt: skip
 fault("grad_changed_in_place", "Scale", "return grad * ctx.factor, None",
       "grad.detach().mul_(ctx.factor)\n        return grad.clone(), None", M,
-      by="gradients")  # fmt: skip
+      by="gradients | the incoming gradient stays the caller's")  # fmt: skip
 fault("argument_changed", "Square", "return x * x", "y = x * x\n        x.detach().mul_(1.0)\n        return y", M,
       by="something to check")  # fmt: skip
 fault("argument_clipped_in_place", "SoftplusStable", "return vg.logaddexp(x, 0.0)",

@@ -362,7 +362,7 @@ class SmoothL1(Function):
         return grad * slope, -grad * slope, None
 
 
-@call(np.array([0.7, 0.2, 0.9, 0.4]), np.array([1.0, 0.0, 1.0, 1.0]), means={"domain": (0.01, 0.99)})
+@call(np.array([0.7, 0.2, 0.9, 0.4]), np.array([1.0, 0.0, 1.0, 1.0]), means={"domain": ((0.01, 0.99), None)})
 class Tversky(Function):
     @staticmethod
     def forward(ctx, p, target, alpha=0.3, beta=0.7):

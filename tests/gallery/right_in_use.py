@@ -249,7 +249,7 @@ def triangle_wave(x):
     return vg.abs(x - 2 * np.floor(x / 2) - 1)
 
 
-@right(np.array([4.0, 5.0, 6.0]), V, domain=(2.5, 9))
+@right(np.array([4.0, 5.0, 6.0]), V, domain=[(2.5, 9), None])
 def tridiagonal_solution(diagonal, right_hand_side):
     """If the right-hand side is an array, the history of values written to it is lost, with a warning."""
     d, b = diagonal * 1.0, right_hand_side * 1.0
