@@ -1226,3 +1226,21 @@ def test_an_array_that_holds_a_history_in_one_branch_only():
         c(vg.Tensor([0.5, 1.0], requires_grad=True), onp.zeros(2))
     for _ in range(2):
         assert c(vg.Tensor([0.5, 1.0]), onp.zeros(2)).item() == 1.25
+
+
+def test_sums_of_items_that_were_integers_run_compiled():
+    def f(x):
+        sums = []
+        for v in x:
+            inner = 0
+            for w in x:
+                if w > 5:
+                    inner = inner + w * v
+            sums.append(inner)
+        return sum(sums)
+
+    compiled = vg.compile(f, executor="python", specialize=False)
+    for values in ([7.0, 8.0, 0.1], [6.0, 0.1, 0.1], [7.0, 0.1, 9.0]):
+        assert compiled(np.array(values)) == pytest.approx(f(values))
+        np.testing.assert_allclose(vg.grad(compiled)(np.array(values)), vg.grad(f)(np.array(values)))
+    assert "compiled from its source" in compiled.explain() and "eagerly" not in compiled.explain()

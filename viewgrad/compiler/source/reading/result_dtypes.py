@@ -7,12 +7,14 @@ function runs eagerly.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from ..emitter import Emitter
-from ..ir import Block, Check, Const, Lazy, Let, Op, Var, assigned, blocks_of, nodes, statements
+from ..ir import Block, Check, Const, Get, Lazy, Let, Op, Var, assigned, blocks_of, nodes, statements
 from ..value_types import BOOL, Num
 from .optional import negated
+
+ARITHMETIC: Final = frozenset({"add", "sub", "mul"})  # operators that promote their operands to the greatest dtype
 
 
 def is_uncertain(expr: Any) -> bool:
@@ -79,11 +81,13 @@ def _has_lesser(out: Emitter, expr: Any, dtype: str) -> Any:
     if isinstance(expr, Lazy) and expr.name == "if":
         test, *sides = expr.args
         return Lazy("if", (test, *[_has_lesser(out, side, dtype) for side in sides]), BOOL)
+    if isinstance(expr, Get):  # an item of a list that holds integers as floating-point numbers, and is read as one
+        return Const(False, BOOL)
     if isinstance(expr, Op) and expr.name == "as_float":  # of a value that keeps its dtype in the function
         return _has_lesser(out, expr.args[0], dtype)
-    if isinstance(expr, Op):  # of operands that all have lesser dtypes; conservatively, of any that has
+    if isinstance(expr, Op):  # of arithmetic, if all operands have lesser dtypes; otherwise conservatively, if any has
         flags = [_has_lesser(out, each, each.kind.dtype) for each in expr.args if is_uncertain(each)]
         while len(flags) > 1:
-            flags[:2] = [Lazy("or", (flags[0], flags[1]), BOOL)]
+            flags[:2] = [Lazy("and" if expr.name in ARITHMETIC else "or", (flags[0], flags[1]), BOOL)]
         return flags[0]
     raise out.refused("a result with a different dtype in each branch is not supported")
