@@ -162,14 +162,23 @@ def repeatable(baseline: Baseline) -> int:
 
 def _compare_gradients_of_other(baseline: Baseline, script: Script) -> None:
     """Check the gradient of a call between others, unless the backward pass rejects its arguments z0, z1, ..."""
-    script.derived = True
-    try:
-        script.do(baseline.gradient_line("of_other", "other", leaf="z{}"))
-    except Refused:
+    if not _accepts(script, baseline.gradient_line("of_other", "other", leaf="z{}")):
         return
     script.call(f"alone = {script.expression(_operand(baseline, 'z{}'))}")
     script.do(baseline.gradient_line("of_alone", "alone", leaf="z{}"))
     baseline.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
+
+
+def _accepts(script: Script, line: str) -> bool:
+    """Execute a backward pass of a call with other values; return False if it rejects them."""
+    derived, script.derived = script.derived, True
+    try:
+        script.do(line)
+    except Refused:
+        return False
+    finally:
+        script.derived = derived
+    return True
 
 
 def _read_again(baseline: Baseline, title: str) -> None:
@@ -198,12 +207,8 @@ def _read_again(baseline: Baseline, title: str) -> None:
     oracle = "another tensor with these values"
     told = "of a call with the same tensors, whose values were changed in place,"
     baseline.same_results(script, "again", "beside", told, oracle, rtol=1e-12, atol=1e-12)
-    script.derived = True  # the backward pass may reject them, too
-    try:
-        script.do(baseline.gradient_line("g", "beside", leaf="r{}"))
-    except Refused:
+    if not _accepts(script, baseline.gradient_line("g", "beside", leaf="r{}")):
         return
-    script.derived = bool(example.label)
     script.do(baseline.gradient_line("h", "again"))
     baseline.same_gradients(script, "h", "g", told.removeprefix("of "), oracle)
 
