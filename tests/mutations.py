@@ -1,4 +1,4 @@
-"""Faults inserted into the library one at a time, each of which the default suite must detect.
+"""Faults inserted into the library one at a time. The default suite must detect each fault.
 
 A mutation replaces one text of one file. `python tests/mutations.py` applies each to a copy of the package, runs the
 tests that may find it, and prints what has survived:

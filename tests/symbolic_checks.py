@@ -23,7 +23,7 @@ SINGLE = 2e-3  # the tolerance for results computed in single precision
 
 
 def is_single(array):
-    """Whether an array has single or half precision."""
+    """Return whether an array has single or half precision."""
     return array.dtype.kind in "fc" and array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1) < 8
 
 

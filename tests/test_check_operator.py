@@ -83,7 +83,7 @@ def check(entry):
 
 @pytest.fixture
 def seeded(monkeypatch):
-    """Let Hypothesis draw from a fixed seed."""
+    """Return a function that makes Hypothesis draw from a given seed."""
     drawing = hypothesis_calls.settings
 
     def by_seed(number):

@@ -178,7 +178,7 @@ PROGRAMS = [
     numbers_written,
 ]
 FEW, MANY = 8, 48
-# The maximum allocation of a write or read: a few arrays of the size of a row, some of which hold indices.
+# The maximum allocation of a write or read: a few arrays of the size of a row, including arrays of indices.
 ROWS_PER_STEP = 12
 
 

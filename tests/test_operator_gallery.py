@@ -40,7 +40,7 @@ def operators_as_before():
 
 
 def some(names, step):
-    """Return the names, of which most are marked slow."""
+    """Return the names as parameters, with most of them marked slow."""
     slow = pytest.mark.slow
     return [name if i % step == 0 else pytest.param(name, marks=slow) for i, name in enumerate(names)]
 

@@ -230,7 +230,7 @@ def test_custom_functions_with_features(drawn, request, feature):
 
 # -- the tests tested --------------------------------------------------------------------------------------------------
 #
-# Faults inserted into the library, each of which drawn programs must detect.
+# Faults inserted into the library. Drawn programs must detect each fault.
 
 
 def views_keep_their_old_history(monkeypatch):

@@ -239,7 +239,7 @@ class PlackettLuce(Function):
 
 @call(np.array([0.3, -0.8, 1.1]), np.array(0.4), np.array([False, True, False]))
 class CensoredNormal(Function):
-    """Negative log-likelihood of values, some of which are only known to be larger."""
+    """The negative log-likelihood of right-censored values."""
 
     @staticmethod
     def forward(ctx, x, log_scale, censored):
@@ -425,7 +425,7 @@ class GarchVariance(Function):
 
 @call(np.array(0.3), np.array(-0.4), SIGNAL, means={"domain": {"log_q": (-50.0, 50.0), "log_r": (-50.0, 50.0)}})
 class KalmanLogLikelihood(Function):
-    """Of a random walk seen with noise; both variances are given by logarithms."""
+    """The log-likelihood of a random walk observed with noise, given the logarithms of both variances."""
 
     @staticmethod
     def forward(ctx, log_q, log_r, y):
@@ -1050,7 +1050,7 @@ class MatrixPower(Function):
 
 @call(SPD, means={"structure": {"a": "positive definite"}})
 class LogarithmOfMatrix(Function):
-    """Of a positive definite matrix; the gradient is symmetric."""
+    """The logarithm of a positive definite matrix; its gradient is symmetric."""
 
     @staticmethod
     def forward(ctx, a):

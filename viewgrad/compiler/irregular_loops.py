@@ -1,4 +1,4 @@
-"""Loops whose iterations differ, each of which selects one of a few bodies by a table.
+"""Loops whose iterations differ: a table selects one of a few bodies for each iteration.
 
 If, for example, some data is missing, a long sequence of short loops remains after loop recognition. It is then split
 into iterations, each beginning at a certain instruction. Equal iterations share a body, whose integers come from tables

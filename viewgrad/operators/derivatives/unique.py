@@ -1,4 +1,4 @@
-"""The derivatives of distinct values, each of which is the first occurrence in the tensor."""
+"""The derivatives of distinct values, whose gradients flow to their first occurrences in the tensor."""
 
 from __future__ import annotations
 
