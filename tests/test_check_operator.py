@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import gc
 import json
@@ -219,6 +220,13 @@ def test_failure_program_fails_in_a_fresh_interpreter(names):
     outcomes = dict(line.split(" ", 1) for line in told.stdout.splitlines())
     assert outcomes.keys() == programs.keys(), told.stderr
     assert {name: outcome for name, outcome in outcomes.items() if outcome != expected[name]} == {}
+
+
+def test_program_of_a_random_result_is_repeated():
+    """A single run passes now and then: a random mask of six elements is drawn twice in one of 64 runs."""
+    with pytest.raises(Failure) as found:
+        check(WRONG["random_mask"])
+    assert isinstance(ast.parse(found.value.program).body[-1], ast.For)
 
 
 def test_arguments_are_named_beside_plain_arrays():
