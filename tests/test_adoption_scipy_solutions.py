@@ -1,5 +1,7 @@
 """Interpolants, solutions, histograms and polynomials of SciPy made outside adopted code, with tensors."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,9 @@ from scipy import integrate, interpolate, special, stats
 from scipy_cases import check_program
 
 import viewgrad as vg
+from viewgrad.adoption.foreign import Conversion, converted
 from viewgrad.errors import UnsupportedFunctionError
+from viewgrad.trace.printer import text_of
 
 X = np.array([1.0, 2.0, 3.0])
 RNG = np.random.default_rng(0)
@@ -81,3 +85,26 @@ def test_histograms_refuse_methods_without_derivatives():
     assert float(vg.func.grad(lambda x: COUNTS.moment(2) * x)(1.0)) == pytest.approx(COUNTS.moment(2))
     with pytest.raises(UnsupportedFunctionError, match="expect"):
         vg.func.grad(lambda x: stats.rv_histogram((X * x, np.arange(4.0) * x)).expect(lambda v: v))(1.0)
+
+
+OBJECTS = {"cubic": CUBIC, "histogram": COUNTS, "distribution": FROZEN, "polynomial": POLYNOMIALS[0]} | SOLUTIONS
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_unchanged_objects_are_converted_once(name):
+    made = converted(OBJECTS[name], vg.adopt)
+    before = list(vars(made).values())
+    Conversion(OBJECTS[name], made, list).refresh(vg.adopt)
+    assert all(map(operator.is_, before, vars(made).values()))
+
+
+def test_traces_do_not_contain_conversions():
+    def traced():
+        compiled = vg.compile(lambda x: (x * x).sum())
+        compiled(vg.Tensor([1.0, 2.0]))
+        (specialization,) = compiled.specializations
+        return [line.partition("#")[0] for line in text_of(specialization.trace.graph).splitlines()]
+
+    before = traced()
+    vg.func.grad(lambda x: COUNTS.moment(2) * x)(1.0)
+    assert traced() == before

@@ -7,6 +7,7 @@ with the original's when a call from outside begins.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import sys
 import types
@@ -127,7 +128,8 @@ def _is_same(kept: Any, part: Any) -> bool:
         return isinstance(kept, tuple) and len(kept) == len(part) and all(map(_is_same, kept, part))
     if isinstance(part, dict):
         return isinstance(kept, dict) and kept.keys() == part.keys() and all(_is_same(kept[n], part[n]) for n in part)
-    return kept is part or (type(kept) is type(part) and isinstance(part, (int, float, str)) and bool(kept == part))
+    comparable = (int, float, str, types.MethodType)  # reading an attribute that is a method returns a new object
+    return kept is part or (type(kept) is type(part) and isinstance(part, comparable) and bool(kept == part))
 
 
 def single_dispatch(value: Any, adopted: Adopt) -> Any:
@@ -172,10 +174,16 @@ DISPATCHING: Final = functools.singledispatch(lambda value: None).__code__  # ty
 def converted(value: Any, adopted: Adopt) -> Any:
     """Return the replacement of a library's object, or MISSING if it is not replaced.
 
+    It is created outside all modes and traces, since other calls use it too.
+
     Arguments:
         value: the object.
         adopted: a function that returns the adopted version of a function.
     """
+    return contextvars.Context().run(_converted, value, adopted)
+
+
+def _converted(value: Any, adopted: Adopt) -> Any:
     converter = CONVERTERS.get(type(value))
     if converter is not None:
         return converter(value, adopted)
