@@ -54,6 +54,30 @@ class Operand(np.lib.mixins.NDArrayOperatorsMixin, Holder):
         return Operand(getattr(ufunc, method)(*inputs, **options))
 
 
+HANDLED = {}
+
+
+class Diagonal:
+    """The class of NumPy's guide to dispatch, which compares the functions that it receives."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if ufunc is not np.multiply and ufunc not in (np.sin, np.add):
+            return NotImplemented
+        return Diagonal(ufunc(*[each.values if isinstance(each, Diagonal) else each for each in inputs]))
+
+    def __array_function__(self, function, types, args, options):
+        if function is np.trace:
+            return self.values.sum()
+        return HANDLED[function](*args, **options) if function in HANDLED else NotImplemented
+
+
+HANDLED[np.sum] = lambda diagonal: diagonal.values.sum() * 2
+DIAGONAL = Diagonal(np.ones(3))
+
+
 class Sequence:
     def __init__(self, items):
         self.items = list(items)
@@ -81,6 +105,8 @@ RIGHT = {
     "functions of such an object": lambda x: np.sin(Holder(x)).sum() + np.dot(Holder(x), Holder(x)),
     "lists of such objects": lambda x: np.array([Holder(x), Holder(x)]).sum() + np.vstack([Holder(x), x]).sum(),
     "an object with __array_ufunc__": lambda x: np.asarray(Operand(x) * 2 + x).sum() + np.exp(Operand(x)).values.sum(),
+    "a class that compares functions": lambda x: np.trace(np.sin(np.multiply(x, Diagonal(x)))) + np.sum(Diagonal(x)),
+    "such an object made outside": lambda x: np.sum(np.add(DIAGONAL, x)) * x[0] + np.trace(np.multiply(DIAGONAL, x)),
     "sequences": lambda x: np.array(Sequence([x[0], 2.0])).sum() + np.asarray([Sequence(x)]).sum(),
     "a deque": lambda x: np.mean(collections.deque([x[0], x[1]], maxlen=2)) + np.array(collections.UserList(x)).sum(),
     "the memory of an array": lambda x: memory_of(np.zeros(3), x),

@@ -1,9 +1,11 @@
-"""Functions of Python's `statistics` and `cmath`, and threads, in adopted code."""
+"""Functions of Python's `statistics`, `cmath`, `functools` and `pickle`, and threads, in adopted code."""
 
 from __future__ import annotations
 
 import cmath
 import concurrent.futures
+import functools
+import pickle
 import statistics
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -186,3 +188,142 @@ def test_normal_distributions_made_inside_and_outside():
     assert value == pytest.approx(f(x), rel=1e-14)
     assert slope == pytest.approx((f(x + h) - f(x - h)) / (2 * h), rel=1e-6)
     assert vg.hessian(f)(x) == pytest.approx((f(x + h) - 2 * f(x) + f(x - h)) / h**2, rel=1e-4)
+
+
+# -- functools ---------------------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def norm(value):
+    return abs(value)
+
+
+@norm.register
+def _(value: np.ndarray):
+    return np.sqrt((value**2).sum())
+
+
+class Norm:
+    @functools.singledispatchmethod
+    def of(self, value):
+        return abs(value) * 5.0
+
+    @of.register
+    def _(self, value: np.ndarray):
+        return np.sqrt((value**2).sum())
+
+    @of.register(list)
+    def _(self, value):
+        return sum(map(self.of, value))
+
+
+def norm_inside(x):
+    @functools.singledispatch
+    def of(value):
+        return abs(value)
+
+    @of.register
+    def _(value: np.ndarray):
+        return np.sqrt((value**2).sum())
+
+    @of.register(float)
+    def _(value):
+        return value * 3.0
+
+    return of(x) + of(x[0]) + of(2)
+
+
+@functools.lru_cache
+def legendre(n, x):
+    calls.append(n)
+    if n < 2:
+        return x**n
+    return ((2 * n - 1) * x * legendre(n - 1, x) - (n - 1) * legendre(n - 2, x)) / n
+
+
+calls: list[int] = []
+
+
+def cached_inside(x):
+    @functools.cache
+    def square(value):
+        return value**2
+
+    @functools.cache
+    def fibonacci(n):
+        return x[n] if n < 2 else fibonacci(n - 1) * x[2] + fibonacci(n - 2)
+
+    return square(x[0]) + square(x[1]) * fibonacci(20) + square(3) + square.cache_info().misses
+
+
+OF_FUNCTIONS = {
+    "singledispatch": lambda v: norm(v) + norm(v[0]) + norm(-2),
+    "singledispatchmethod": lambda v: Norm().of(v) + Norm().of([v[:2], v[0]]) + Norm().of(v[1]),
+    "singledispatch inside": norm_inside,
+    "lru_cache": lambda v: legendre(5, v[0]) * legendre(3, v[1]),
+    "lru_cache inside": cached_inside,
+}
+
+
+@pytest.mark.parametrize("name", OF_FUNCTIONS)
+def test_functools(name):
+    f = OF_FUNCTIONS[name]
+    value, gradient = vg.value_and_grad(f)(DATA)
+    assert value == pytest.approx(float(f(DATA)))
+    assert gradient == pytest.approx(slopes(f, DATA), rel=1e-5, abs=1e-6)
+    assert vg.jvp(f, (DATA,), (np.ones(5),))[1] == pytest.approx(gradient.sum(), rel=1e-6)
+
+
+def test_recursion_with_a_cache_takes_linear_time():
+    calls.clear()
+    vg.grad(lambda x: legendre(25, x))(0.3)
+    assert sorted(calls) == list(range(26))
+
+
+def test_cached_results_for_tensors_are_not_kept_between_calls():
+    x = vg.Tensor(0.3, requires_grad=True)
+    f = vg.adopt(lambda x: legendre(2, x))
+    with vg.no_grad():
+        assert not f(x).requires_grad
+    f(x).backward()
+    f(x).backward()
+    assert x.grad.item() == pytest.approx(2 * 3 * 0.3)
+
+
+def test_cached_results_of_a_tensor_written_during_the_call_are_recomputed():
+    @functools.lru_cache(None)
+    def total(n, y):
+        if n == 0:
+            return y.sum()
+        first = total(0, y)
+        y[0] = 5.0
+        return first + total(0, y)
+
+    value, gradient = vg.value_and_grad(lambda x: total(1, x * 1.0))(np.ones(2))
+    assert value == 8.0 and gradient.tolist() == [1.0, 2.0]
+
+
+# -- pickle ------------------------------------------------------------------------------------------------------------
+
+
+class Layer:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, x):
+        out = np.zeros(5)
+        out[:] = self.weight * x
+        return out
+
+
+def test_objects_made_inside_can_be_pickled_and_loaded():
+    def f(x):
+        layer = pickle.loads(pickle.dumps(Layer(2.0)))
+        assert isinstance(layer, Layer) and pickle.loads(pickle.dumps(Layer)) is Layer
+        return layer(x).sum()
+
+    assert vg.grad(f)(DATA).tolist() == [2.0] * 5
+    stored = vg.adopt(lambda: pickle.dumps([Layer(3.0), Layer]))()
+    assert b"viewgrad" not in stored
+    made, cls = pickle.loads(stored)
+    assert type(made) is Layer and cls is Layer and made.weight == 3.0

@@ -208,3 +208,26 @@ def test_objects_with_tensor_array_method_are_operands():
         x * Unit(np.ones(2))
     with pytest.raises(TypeError, match="object"):
         x * np.array([1.0, None])
+
+
+class Wrapped:
+    """A class that computes ufuncs itself."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        values = [each.values if isinstance(each, Wrapped) else each for each in inputs]
+        return Wrapped(getattr(ufunc, method)(*values, **options))
+
+
+@pytest.mark.parametrize("name", ["multiply", "add", "power", "arctan2", "maximum", "matmul", "logaddexp"])
+def test_ufuncs_of_a_tensor_and_an_object_of_such_a_class_defer_to_it(name):
+    x = leaf_of([1.0, 2.0, 3.0])
+    other, plain = np.array([0.5, 1.5, 2.5]), x.detach().numpy()
+    for operands in ((x, Wrapped(other)), (Wrapped(other), x)):
+        found = getattr(vnp, name)(*operands).values
+        expected = getattr(np, name)(*(plain if each is x else each.values for each in operands))
+        assert found.requires_grad and found.detach().numpy() == pytest.approx(expected)
+    with pytest.raises(UnsupportedTypeError):
+        getattr(vnp, name)(x, object())

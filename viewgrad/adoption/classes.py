@@ -13,8 +13,11 @@ object of a subclass of the adopted class; see `object_views.py`.
 from __future__ import annotations
 
 import abc
+import copyreg
 import functools
 import operator
+import pickle
+import pkgutil
 import sys
 import threading
 import types
@@ -23,7 +26,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .builtin_names import CLASS_OF_VIEW
-from .counterparts import MISSING
+from .containers import HOLDING
+from .counterparts import MISSING, counterpart
 from .locations import VIEWGRAD, place_of
 
 ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class that refers to the user's class
@@ -37,7 +41,11 @@ HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
 CONTAINERS: Final = (tuple, list, dict)
-FUNCTIONS: Final = (types.FunctionType, classmethod, staticmethod, property)
+PROTOCOLS: Final = ("__array_ufunc__", "__array_function__")
+FUNCTIONS: Final = (
+    types.FunctionType, classmethod, staticmethod, property, functools.cached_property, functools.partialmethod,
+    functools.singledispatchmethod, functools._lru_cache_wrapper,
+)  # fmt: skip
 
 
 def can_be_adopted(cls: type) -> bool:
@@ -152,7 +160,26 @@ class InitSubclassGuard:
 
 @functools.cache
 def _metaclass(kind: type) -> Any:
-    return AdoptedType if kind is type else type(kind.__name__, (AdoptedType, kind), {})
+    made = AdoptedType if kind is type else type(kind.__name__, (AdoptedType, kind), {})
+    copyreg.pickle(made, _reduced_class)
+    return made
+
+
+def _reduced_class(cls: Any) -> Any:
+    """Return what pickle stores for an adopted class: the name of the user's class."""
+    original = vars(cls).get(ORIGINAL)
+    return cls.__qualname__ if original is None else (pkgutil.resolve_name, (_path_of(original),))
+
+
+def _path_of(cls: type) -> str:
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    try:
+        is_found = pkgutil.resolve_name(path) is cls
+    except (AttributeError, ImportError, ValueError):
+        is_found = False
+    if not is_found:
+        raise pickle.PicklingError(f"Can't pickle {cls!r}: it's not found as {path.replace(':', '.')}")
+    return path
 
 
 def adopted_class(
@@ -203,6 +230,8 @@ def refresh_class(made: type) -> None:
         new = adopted(value)
         if is_special and new is value:
             continue
+        if name in PROTOCOLS and new is not value:
+            new = _with_counterparts(new)
         seen[name] = value
         if new is not value or name != "__hash__":
             type.__setattr__(made, name, new)
@@ -211,7 +240,18 @@ def refresh_class(made: type) -> None:
         if name in vars(made):
             type.__delattr__(made, name)
     type.__setattr__(made, COMPARED, compared)
-    type.__setattr__(made, LISTS, tuple(value for value in compared[1] if type(value) is list or type(value) is dict))
+    type.__setattr__(made, LISTS, tuple(value for value in compared[1] if type(value) in HOLDING))
+
+
+def _with_counterparts(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method to which NumPy passes one of its functions, which adopted code compares with its counterpart."""
+
+    @functools.wraps(method)
+    def protocol(self: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+        found = counterpart(function)
+        return method(self, function if found is MISSING else found, *args, **kwargs)
+
+    return protocol
 
 
 def forget_class_values(made: type, handed: set[int]) -> None:

@@ -1,7 +1,8 @@
-"""Lists, dicts and namespaces of functions, models, arrays and modules as accessed by adopted code.
+"""Lists, dicts, sets and namespaces of functions, models, arrays and modules as accessed by adopted code.
 
-`METHODS["euler"](x)`, `for layer in self.layers` and `parameters.matrix.copy()` must return adopted versions. The
-container of adopted code stores these, is read at full speed, and applies each change to the user's own container too.
+`METHODS["euler"](x)`, `for layer in self.layers` and `parameters.matrix.copy()` must return adopted versions, and
+`DERIVATIVES[np.sin]` and `AREAS[type(shape)]` must find keys that are functions and classes. The container of adopted
+code stores adopted items and keys, is read at full speed, and applies each change to the user's own container too.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class AdoptedList(list[Any]):
 
 
 class AdoptedDict(dict[Any, Any]):
-    """A dict with adopted values, which applies writes to the original too.
+    """A dict with adopted keys and values, which applies writes to the original too.
 
     Arguments:
         original: the user's dict.
@@ -80,7 +81,7 @@ class AdoptedDict(dict[Any, Any]):
     def __init__(
         self, original: dict[Any, Any], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
     ) -> None:
-        super().__init__({key: adopted(value) for key, value in original.items()})
+        super().__init__({adopted(key): adopted(value) for key, value in original.items()})
         self.original: Final = original
         self._adopted: Final = adopted
         self._unadopted: Final = unadopted
@@ -93,26 +94,72 @@ class AdoptedDict(dict[Any, Any]):
             all(map(operator.is_, original, seen)) and all(map(operator.is_, original.values(), seen.values()))
         ):
             dict.clear(self)
-            dict.update(self, {key: self._adopted(value) for key, value in original.items()})
+            dict.update(self, {self._adopted(key): self._adopted(value) for key, value in original.items()})
             self._seen = dict(original)
 
     def forget_values(self, handed: set[int]) -> None:
-        """Mark the contents as outdated if a value has one of the given addresses; see `refresh`."""
-        if not handed.isdisjoint(map(id, self.values())):
+        """Mark the contents as outdated if a key or value has one of the given addresses; see `refresh`."""
+        if not (handed.isdisjoint(map(id, self.values())) and handed.isdisjoint(map(id, self))):
             self._seen = {self.forget_values: self}
 
     def write_original(self) -> None:
         """Copy the contents of this dict into the original."""
-        self._seen = {key: self._unadopted(value) for key, value in self.items()}
+        self._seen = self._for_users()
         self.original.clear()
         self.original.update(self._seen)
 
+    def _for_users(self) -> dict[Any, Any]:
+        return {self._unadopted(key): self._unadopted(value) for key, value in self.items()}
+
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
-        self.original[key] = self._seen[key] = self._unadopted(value)
+        users = self._unadopted(key)
+        self.original[users] = self._seen[users] = self._unadopted(value)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return dict, ({key: self._unadopted(value) for key, value in self.items()},)
+        return dict, (self._for_users(),)
+
+
+class AdoptedSet(set[Any]):
+    """A set with adopted items, which applies writes to the original too.
+
+    Arguments:
+        original: the user's set.
+        adopted: a function that returns the adopted version of an item.
+        unadopted: a function that returns the user's own object for an adopted version.
+    """
+
+    def __init__(
+        self, original: set[Any], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
+    ) -> None:
+        super().__init__(map(adopted, original))
+        self.original: Final = original
+        self._adopted: Final = adopted
+        self._unadopted: Final = unadopted
+        self._seen = list(original)
+
+    def refresh(self) -> None:
+        """Update the contents from the original."""
+        original = self.original
+        if len(original) != len(self._seen) or not all(map(operator.is_, original, self._seen)):
+            set.clear(self)
+            set.update(self, map(self._adopted, original))
+            self._seen = list(original)
+
+    def forget_values(self, handed: set[int]) -> None:
+        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
+        if not handed.isdisjoint(map(id, self)):
+            self._seen = [self]
+
+    def write_original(self) -> None:
+        """Copy the contents of this set into the original."""
+        items = list(map(self._unadopted, self))
+        self.original.clear()
+        self.original.update(items)
+        self._seen = list(self.original)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return set, (list(map(self._unadopted, self)),)
 
 
 class AdoptedNamespace(types.SimpleNamespace):
@@ -170,10 +217,10 @@ class AdoptedNamespace(types.SimpleNamespace):
 
 
 def contents_of(container: Any) -> Iterable[Any]:
-    """Return the items of a list, or the values of a dict or of a namespace."""
+    """Return the items of a list or set, the keys and values of a dict, or the values of a namespace."""
     if isinstance(container, types.SimpleNamespace):
-        container = vars(container)
-    return container.values() if isinstance(container, dict) else container
+        return vars(container).values()
+    return [*container, *container.values()] if isinstance(container, dict) else container
 
 
 def _writing(kind: type, name: str) -> Callable[..., Any]:
@@ -198,10 +245,17 @@ for _kind, _base, _names in (
         AdoptedDict, dict,
         ("pop", "popitem", "clear", "update", "setdefault", "__delitem__", "__ior__"),
     ),
+    (
+        AdoptedSet, set,
+        ("add", "discard", "remove", "pop", "clear", "update", "difference_update", "intersection_update",
+         "symmetric_difference_update", "__iand__", "__ior__", "__isub__", "__ixor__"),
+    ),
 ):  # fmt: skip
     for _name in _names:
         setattr(_kind, _name, _writing(_base, _name))
 
+# Types of containers into which adopted code may put objects that it has created.
+HOLDING: Final = frozenset({list, dict, set})
 CONTAINERS: Final[dict[type, Any]] = {
-    list: AdoptedList, dict: AdoptedDict, types.SimpleNamespace: AdoptedNamespace
+    list: AdoptedList, dict: AdoptedDict, set: AdoptedSet, types.SimpleNamespace: AdoptedNamespace
 }  # fmt: skip

@@ -21,6 +21,7 @@ ROOTS: Final = ("math", "numpy", "scipy")  # each has a namespace viewgrad.<root
 STANDARD: Final = {  # Python modules with counterparts, and the modules that define these
     "statistics": "python_functions",
     "cmath": "python_functions",
+    "functools": "function_tools",
     "collections.abc": "abstract_classes",
     "collections": "abstract_classes",
     "typing": "abstract_classes",

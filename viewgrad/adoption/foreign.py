@@ -8,7 +8,6 @@ with the original's when a call from outside begins.
 from __future__ import annotations
 
 import contextvars
-import functools
 import sys
 import types
 import weakref
@@ -18,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.equality import is_same_array
-from ..tensor.tensor import Tensor, is_scalar
 from .counterparts import MISSING, counterpart, namespace
 from .scipy_objects import of_scipy
 
@@ -130,45 +128,6 @@ def _is_same(kept: Any, part: Any) -> bool:
         return isinstance(kept, dict) and kept.keys() == part.keys() and all(_is_same(kept[n], part[n]) for n in part)
     comparable = (int, float, str, types.MethodType)  # reading an attribute that is a method returns a new object
     return kept is part or (type(kept) is type(part) and isinstance(part, comparable) and bool(kept == part))
-
-
-def single_dispatch(value: Any, adopted: Adopt) -> Any:
-    """Return a generic function with adopted implementations; tensors dispatch to the implementation for arrays.
-
-    Scalars report NumPy's number types as their class, so `functools` finds the implementation for these.
-    """
-    made = functools.singledispatch(adopted(value.registry[object]))
-    seen: dict[Any, Any] = {object: value.registry[object]}
-
-    def refresh() -> None:
-        for kind, function in value.registry.items():
-            if seen.get(kind) is not function:
-                made.register(kind, adopted(function))
-                seen[kind] = function
-
-    refresh()
-
-    @functools.wraps(made)
-    def dispatching(*args: Any, **kwargs: Any) -> Any:
-        refresh()
-        of_arrays = made.registry.get(np.ndarray)
-        is_array = bool(args) and isinstance(args[0], Tensor) and not is_scalar(args[0])
-        return (of_arrays if is_array and of_arrays is not None else made)(*args, **kwargs)
-
-    def dispatch(kind: type) -> Any:
-        refresh()
-        return made.dispatch(kind)
-
-    dispatching.dispatch = dispatch  # type: ignore[attr-defined]
-    return dispatching
-
-
-def is_single_dispatch(function: types.FunctionType) -> bool:
-    """Return whether a function was created by `functools.singledispatch`."""
-    return function.__code__ is DISPATCHING
-
-
-DISPATCHING: Final = functools.singledispatch(lambda value: None).__code__  # type: ignore[attr-defined]
 
 
 def converted(value: Any, adopted: Adopt) -> Any:

@@ -24,6 +24,7 @@ from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS, CALLED, adopting_import
 from .builtin_uses import ANALYZED, faster_builtins
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
+from .containers import HOLDING
 from .counterparts import MISSING, attributes_of_library, is_module, replaced_attributes
 
 OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # additional globals of adopted functions
@@ -356,7 +357,7 @@ class AdoptedGlobals:
         functions = self._builtins_seen
         own = tuple(value for value in self._seen.values() if type(value) is types.FunctionType)
         optional = tuple(function for function in own if function.__kwdefaults__)
-        self.containers = tuple(value for value in self._bound.values() if type(value) is list or type(value) is dict)
+        self.containers = tuple(value for value in self._bound.values() if type(value) in HOLDING)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
             tuple(functions), tuple(functions.values()), tuple(self._library_values()),

@@ -9,11 +9,11 @@ from typing import Any, Final
 from .attributes import change_attributes
 from .classes import ORIGINAL
 
-CONTAINERS: Final = (tuple, list, dict)
+CONTAINERS: Final = (tuple, list, dict, set, frozenset)
 
 
 def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[type], handed: set[int]) -> Any:
-    """Give objects of adopted classes the user's classes, also in attributes, lists, tuples and dicts.
+    """Give objects of adopted classes the user's classes, also in attributes and containers.
 
     Arguments:
         value: the value to return to the user's program.
@@ -39,7 +39,7 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         return value
     if kind not in CONTAINERS:
         return original_of(value)
-    items = list(value.values() if kind is dict else value)
+    items = [*value, *value.values()] if kind is dict else list(value)
     if plain.issuperset(map(type, items)):
         return value
     before = len(handed)
@@ -49,10 +49,11 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         handed.add(id(value))
     if is_same:
         return value
-    if kind is tuple:
-        return tuple(new)
-    if kind is dict:
-        value.update(zip(list(value), new, strict=True))
-    else:
+    if kind is tuple or kind is frozenset:
+        return kind(new)
+    if kind is list:
         value[:] = new
+        return value
+    value.clear()
+    value.update(zip(new[: len(new) // 2], new[len(new) // 2 :], strict=True) if kind is dict else new)
     return value

@@ -22,6 +22,7 @@ from typing import Any, Final
 from .attributes import STATE, attributes_of, discard, has_slots, own_attribute, real_dict, store
 from .builtin_names import CLASS_OF_VIEW
 from .classes import ORIGINAL
+from .containers import HOLDING
 from .counterparts import MISSING
 
 # the attribute of a class of views that refers to its variant without `__getattr__`
@@ -360,8 +361,10 @@ def flush_view(view: Any) -> None:
 
 
 def containers_of(view: Any) -> list[Any]:
-    """Return the lists and dicts among the fetched attributes of a view, and those that contain nothing to adopt."""
-    return [value for value in _state(view).bound.values() if type(value) is list or type(value) is dict]
+    """Return the lists, dicts and sets among the fetched attributes of a view, including those that contain nothing to
+    adopt.
+    """
+    return [value for value in _state(view).bound.values() if type(value) in HOLDING]
 
 
 def forget_values(view: Any, handed: set[int]) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import operator
+import pickle
 import sys
 import threading
 import types
@@ -37,12 +38,12 @@ from .classes import (
     holds_contents,
     refresh_class,
 )
-from .code_objects import captured
-from .containers import CONTAINERS, contents_of
+from .containers import CONTAINERS, HOLDING, contents_of
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
-from .foreign import Conversion, converted, is_single_dispatch, may_change, single_dispatch
+from .foreign import Conversion, converted, may_change
+from .function_tools import adopted_cache, adopted_dispatch, adopted_dispatch_method, is_single_dispatch
 from .global_names import AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
-from .locations import GENERATED, VIEWGRAD, is_installed, place_of, root_of
+from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .made_objects import hand_over
 from .object_views import (
     MOST_ITEMS,
@@ -67,10 +68,7 @@ PLAIN: Final = frozenset(
         type(NotImplemented), types.CodeType, np.float64, np.float32, np.int64, np.bool_, Tensor,
     }
 )  # fmt: skip
-HOLDING: Final = (list, dict)
-PLAIN_KEYS: Final = PLAIN - {Tensor}
 FIXED: Final = PLAIN - {Tensor}  # types of objects that are returned to the user unchanged
-VARIABLE: Final = 4 | 8  # the flags of code with `*args` or `**kwargs`
 # The user's own functions, by adopted function; neither is kept alive by this table.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 # The defaults of the user's functions, in their adopted versions.
@@ -113,7 +111,15 @@ class AdoptionRegistry:
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
         self._collecting: Final[weakref.WeakSet[Links]] = weakref.WeakSet()
-        self._importlib: Final = ReplacedModule(importlib, {"import_module": self._import_module})
+        # Functions whose results are adopted, and their modules.
+        self._sources: Final[dict[Any, Callable[..., Any]]] = {
+            importlib.import_module: self._import_module,
+            **{function: self._adopting_result(function) for function in (pickle.load, pickle.loads)},
+        }
+        self._source_modules: Final[dict[types.ModuleType, Any]] = {
+            module: ReplacedModule(module, {name: self._sources[getattr(module, name)] for name in names})
+            for module, names in ((importlib, ("import_module",)), (pickle, ("load", "loads")))
+        }
         self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
@@ -406,11 +412,18 @@ class AdoptionRegistry:
             found.add(state)
 
     def _module(self, module: types.ModuleType) -> Any:
-        if module is importlib:
-            return self._importlib
+        if module in self._source_modules:
+            return self._source_modules[module]
         if type(module) is AdoptedModule or not self._is_own(vars(module)):
             return module
         return self._globals(vars(module), module.__name__)
+
+    def _adopting_result(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self.adopted(function(*args, **kwargs))
+
+        return call
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
         """Implement `importlib.import_module` in adopted code."""
@@ -420,10 +433,10 @@ class AdoptionRegistry:
         return made
 
     def _function(self, function: types.FunctionType) -> Any:
-        if function is importlib.import_module:
-            return self._import_module
+        if function in self._sources:
+            return self._sources[function]
         if is_single_dispatch(function):
-            return single_dispatch(function, self.adopted)
+            return adopted_dispatch(function, self.adopted)
         if is_adopted(function):
             return function
         reference = self._functions.get(function)
@@ -589,6 +602,8 @@ class AdoptionRegistry:
         return types.MethodType(function, instance)
 
     def _builtin_method(self, method: Any) -> Any:
+        if method in self._sources:
+            return self._sources[method]
         owner = method.__self__
         if owner is None or isinstance(owner, (types.ModuleType, type)):  # a function
             return method
@@ -612,7 +627,7 @@ class AdoptionRegistry:
         if found is None or found.__wrapped__ is not inner:
             if inner is cached.__wrapped__:
                 return cached
-            found = _without_tensors(cached, inner)
+            found = adopted_cache(cached, inner)
             self._remembering.add(found)
             self._functions[cached] = weakref.ref(found)
             _ORIGINALS[found] = weakref.ref(cached)
@@ -644,9 +659,16 @@ class AdoptionRegistry:
         made.keywords = value.keywords  # it may be changed
         return made
 
+    def _dispatch_method(self, value: Any) -> Any:
+        return adopted_dispatch_method(value, self.adopted)
+
     def _tuple(self, value: tuple[Any, ...]) -> Any:
         items = tuple(map(self.adopted, value))
         return value if all(map(operator.is_, items, value)) else items
+
+    def _frozen_set(self, value: frozenset[Any]) -> Any:
+        items = list(map(self.adopted, value))
+        return value if all(map(operator.is_, items, value)) else frozenset(items)
 
     def _container(self, value: Any) -> Any:
         found = self._containers.get(id(value))
@@ -681,9 +703,12 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     property: AdoptionRegistry._property,
     functools.cached_property: AdoptionRegistry._cached_property,
     functools.partialmethod: AdoptionRegistry._partialmethod,
+    functools.singledispatchmethod: AdoptionRegistry._dispatch_method,
     tuple: AdoptionRegistry._tuple,
     list: AdoptionRegistry._container,
     dict: AdoptionRegistry._container,
+    set: AdoptionRegistry._container,
+    frozenset: AdoptionRegistry._frozen_set,
     types.SimpleNamespace: AdoptionRegistry._container,
 }
 
@@ -733,77 +758,6 @@ def _references(weak: Any) -> Any:
 def _alive(references: Iterable[weakref.ref[Any]]) -> list[Any]:
     """Return the objects that still exist; five times faster than to iterate over a weak dictionary itself."""
     return [value for reference in list(references) if (value := reference()) is not None]
-
-
-def _without_tensors(cached: Any, inner: Callable[..., Any]) -> Any:
-    """Wrap a cached function so that it stores no results for tensors, since equal tensors may have different
-    histories.
-    """
-    parameters = cached.cache_parameters()
-    keeping: Any = functools.lru_cache(**parameters)(inner)
-
-    def general(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(arg, Tensor) for arg in (*args, *kwargs.values())):
-            return inner(*args, **kwargs)
-        return keeping(*args, **kwargs)
-
-    call: Any = functools.wraps(inner, updated=())(_unless_plain(inner, keeping, general))
-
-    def cache_clear() -> None:
-        cached.cache_clear()
-        keeping.cache_clear()
-
-    known = captured(cached.__wrapped__)
-
-    def forget_changed() -> None:
-        nonlocal known
-        if known is None or any(names.get(name, MISSING) is not value for names, name, value in known):
-            keeping.cache_clear()
-            known = captured(cached.__wrapped__)
-
-    call.cache_clear, call.cache_info = cache_clear, keeping.cache_info
-    call.forget_changed = forget_changed
-    call.cache_parameters = cached.cache_parameters
-    return call
-
-
-def _unless_plain(inner: Any, keeping: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls `keeping` if all arguments are plain, and otherwise `general`.
-
-    If the cached function has only parameters without defaults, this one is written with the same parameters, which
-    takes a third of the time of `*args`.
-    """
-    code = getattr(inner, "__code__", None)
-    names = () if code is None else code.co_varnames[: code.co_argcount]
-    has_others = code is None or code.co_kwonlyargcount or code.co_flags & VARIABLE or inner.__defaults__
-    if not has_others and RESERVED.isdisjoint(names):
-        are_plain = " and ".join(f"(type({name}) is int or type({name}) in plain)" for name in names) or "True"
-        space: dict[str, Any] = {}
-        source = _BY_PARAMETERS.format(parameters=", ".join(names), are_plain=are_plain)
-        exec(compile(source, GENERATED + "cached function>", "exec"), space)
-        return space["caller"](keeping, general, PLAIN_KEYS)  # type: ignore[no-any-return]
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            for arg in args:  # in a third of the time of `PLAIN_KEYS.issuperset(map(type, args))`
-                if type(arg) not in PLAIN_KEYS:
-                    break
-            else:
-                return keeping(*args)
-        return general(*args, **kwargs)
-
-    return call
-
-
-RESERVED: Final = frozenset({"keeping", "general", "plain", "type", "int"})
-_BY_PARAMETERS: Final = """
-def caller(keeping, general, plain):
-    def call({parameters}):
-        if {are_plain}:
-            return keeping({parameters})
-        return general({parameters})
-    return call
-"""
 
 
 def is_adopted(value: Any) -> bool:

@@ -71,7 +71,7 @@ def operands(*values: Any) -> Sequence[Any]:
     return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
 
 
-def foreign_operand() -> Any:
+def foreign_operand(first: Any, second: Any) -> Any:
     """Call a function if an operand cannot become a tensor, or raise the error of the conversion."""
     raise
 

@@ -42,7 +42,7 @@ def _when_called(form: Callable[[Any], Any], operator: Any, name: str) -> Any:
     return first_call
 
 
-def _not_implemented() -> Any:
+def _not_implemented(first: Any, second: Any) -> Any:
     return NotImplemented
 
 

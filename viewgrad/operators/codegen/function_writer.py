@@ -166,12 +166,13 @@ class FunctionWriter:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
             if len(names) != len(arguments) or len(names) != 2:
                 return lines
-            return self._with_not_implemented(lines) + self._taking_large_numbers(together if not choosing else "")
+            large = self._taking_large_numbers(together if not choosing else "")
+            return self._with_not_implemented(lines, names) + large
         else:
             for name in names:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
             if len(names) == len(arguments) == 2:
-                lines = self._with_not_implemented(lines)
+                lines = self._with_not_implemented(lines, names)
         for argument in arguments:
             if argument.optional:
                 name = argument.name
@@ -182,11 +183,12 @@ class FunctionWriter:
         return lines
 
     @staticmethod
-    def _with_not_implemented(lines: list[str]) -> list[str]:
+    def _with_not_implemented(lines: list[str], names: list[str]) -> list[str]:
         """Return the conversion of two operands, which yields NotImplemented if Python's operators cannot convert them.
         """
         converted = [f"    {line}" for line in lines]
-        return ["    try:", *converted, "    except UnsupportedTypeError:", "        return foreign_operand()"]
+        failed = f"        return foreign_operand({', '.join(names)})"
+        return ["    try:", *converted, "    except UnsupportedTypeError:", failed]
 
     def _taking_large_numbers(self, operands: str) -> list[str]:
         """Return the conversion of an integer too large for the other operand's dtype, for ufuncs that allow it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import UnsupportedTypeError
 from ...tensor.creation import holds_tensor, with_arrays
-from ...tensor.tensor import UFUNCS, Tensor
+from ...tensor.tensor import UFUNCS, Tensor, has_own_rules
 from ...tensor.trace_hooks import composed
 from .. import OPERATORS
 from ..codegen.generate import body, environment
@@ -86,6 +86,8 @@ class UniversalFunction:
             try:
                 return handler(*map(as_argument, args), **kwargs)
             except UnsupportedTypeError:
+                if any(has_own_rules(type(each), "__array_ufunc__") for each in args):
+                    return method(*args, **kwargs)
                 return on_unsupported(method, args, kwargs)
         module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
         name = f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}")
@@ -103,6 +105,8 @@ class UniversalFunction:
         direct = self.call if handler is None else meaning(handler)
         operator = OPERATORS.get(getattr(direct, "__name__", ""))
         names = {"MISSING": MISSING, "Tensor": Tensor, "direct": direct, "remaining": self.call_with_options}
+        if self._arguments == 2:
+            names["foreign_operand"] = self.call_with_foreign_operand
         if operator is not None and operator.function is direct and self._arguments < 3:
             parameters = [argument.name for argument in operator.signature.arguments]
             if len(parameters) == self._arguments:
@@ -136,6 +140,10 @@ class UniversalFunction:
             f"    if more or options or {foreign}:\n"
             f"        return remaining(({', '.join(parameters)},), more, options)\n"
         )
+
+    def call_with_foreign_operand(self, first: Any, second: Any) -> Any:
+        """Apply the function to two operands, one of which cannot become a tensor."""
+        return self._run("__call__", (first, second), {})
 
     def call_with_options(self, given: tuple[Any, ...], more: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Apply the function; omitted arguments are MISSING."""
