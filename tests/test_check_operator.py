@@ -222,6 +222,12 @@ def test_failure_program_fails_in_a_fresh_interpreter(names):
     assert {name: outcome for name, outcome in outcomes.items() if outcome != expected[name]} == {}
 
 
+def test_garbage_collector_is_enabled_after_a_failure():
+    with pytest.raises(Failure) as found:
+        check(WRONG["KnowsItself"])
+    assert "gc.disable()" in found.value.program and gc.isenabled()
+
+
 def test_program_of_a_random_result_is_repeated():
     """A single run passes now and then: a random mask of six elements is drawn twice in one of 64 runs."""
     with pytest.raises(Failure) as found:

@@ -40,16 +40,19 @@ def collections_timed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Exclude all existing objects from garbage collections in a block."""
-    if gc.get_freeze_count():  # the user's frozen objects would be unfrozen at the end
-        yield
-        return
-    gc.collect()
-    gc.freeze()
+    """Exclude all existing objects from garbage collections in a block, which may disable these."""
+    was_enabled = gc.isenabled()
+    freezes = not gc.get_freeze_count()  # otherwise, the user's frozen objects would be unfrozen at the end
+    if freezes:
+        gc.collect()
+        gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if freezes:
+            gc.unfreeze()
+        if was_enabled:
+            gc.enable()
 
 
 def _note(phase: str, info: dict[str, Any]) -> None:

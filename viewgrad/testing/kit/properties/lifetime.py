@@ -21,37 +21,32 @@ def lifetime(baseline: Baseline) -> int:
     body += [f"y = {script.expression()}", baseline.gradient_line("g", options="") if baseline.outputs else "g = None"]
     body += [f"return [weakref.ref(tensor) for tensor in [{', '.join(names)}]]"]
     script.do("import gc, sys, weakref", _function("once", body), GROWTH)
-    was = gc.isenabled()
-    try:
-        with frozen_heap():
-            script.do("once(); once(); gc.collect(); gc.disable()", "alive = [ref() is not None for ref in once()]")
-            library = _library_that_keeps_arguments(script["once"]) if any(script["alive"]) else ""
-            if library:
-                baseline.subject.note_once(
-                    "its arguments are kept until Python's garbage collector runs, by a reference cycle",
-                    f"in {library}",
-                )
-            else:
-                script.require(
-                    "not any(alive)",
-                    "an argument of the call is still alive after the call, its results and its graph were released: "
-                    "something keeps it, or it is part of a reference cycle",
-                )
-                script.do(_function("forward_only", [line for line in body if not line.startswith("g = ")]), CYCLES)
-                script.require(
-                    "not cycles()",
-                    "tensors, or the graph, of the call are part of a reference cycle after its release: they are kept "
-                    "until Python's collector of cycles runs",
-                )
-            script.do("growth(8)", "grown = min(growth(8), growth(8))")
-            if script["grown"] >= 8:  # caches may still be filling
-                script.do("growth(50)", "grown = min(growth(20) for _ in range(8))")
-                script.require(
-                    "grown < 20", f"each call leaves memory behind: {script['grown']} more blocks after 20 calls"
-                )
-    finally:
-        if was:
-            gc.enable()
+    with frozen_heap():
+        script.do("once(); once(); gc.collect(); gc.disable()", "alive = [ref() is not None for ref in once()]")
+        library = _library_that_keeps_arguments(script["once"]) if any(script["alive"]) else ""
+        if library:
+            baseline.subject.note_once(
+                "its arguments are kept until Python's garbage collector runs, by a reference cycle",
+                f"in {library}",
+            )
+        else:
+            script.require(
+                "not any(alive)",
+                "an argument of the call is still alive after the call, its results and its graph were released: "
+                "something keeps it, or it is part of a reference cycle",
+            )
+            script.do(_function("forward_only", [line for line in body if not line.startswith("g = ")]), CYCLES)
+            script.require(
+                "not cycles()",
+                "tensors, or the graph, of the call are part of a reference cycle after its release: they are kept "
+                "until Python's collector of cycles runs",
+            )
+        script.do("growth(8)", "grown = min(growth(8), growth(8))")
+        if script["grown"] >= 8:  # caches may still be filling
+            script.do("growth(50)", "grown = min(growth(20) for _ in range(8))")
+            script.require(
+                "grown < 20", f"each call leaves memory behind: {script['grown']} more blocks after 20 calls"
+            )
     return 1
 
 
