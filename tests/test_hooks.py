@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from leaves import leaf, numbers
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.autograd.graph import register_multi_grad_hook
+from viewgrad.autograd.graph import plain_engine, register_multi_grad_hook
 from viewgrad.errors import DifferentiabilityError, GradientMismatchError, HookError, NonLeafGradWarning
 
 RUNS = [
@@ -458,6 +459,16 @@ def test_prehooks_do_not_run_for_unneeded_nodes():
     y = x * 3
     y.grad_fn.register_prehook(lambda grads: pytest.fail("the node of a captured input is not run"))
     assert numbers(grad((y * y).sum(), y)[0]) == [12.0]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_prehooks_do_not_run_for_captured_leaves(plain):
+    x = leaf(2.0)
+    y = x * 3
+    y.grad_fn.next_functions[0][0].register_prehook(lambda grads: pytest.fail("a captured leaf does not accumulate"))
+    with plain_engine() if plain else nullcontext():
+        assert numbers(grad((y * y).sum(), x, retain_graph=True)[0]) == [36.0]
+        assert numbers(grad((y * y).sum(), [x, y])[0]) == [36.0]
 
 
 def test_prehook_that_returns_none_for_all_gradients():

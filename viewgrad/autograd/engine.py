@@ -156,7 +156,7 @@ class GraphTask(HookedRun):
             for number, grad in enumerate(grads):
                 if (node, number) in self.captures:
                     self.captures[node, number] = grad
-            if self.exec_info is not None and node not in self.exec_info:
+            if type(node) is AccumulateGrad or (self.exec_info is not None and node not in self.exec_info):
                 return None
         return grads if hooks is None else self.run_prehooks(node, hooks, grads)
 
@@ -176,7 +176,7 @@ class GraphTask(HookedRun):
         reached = {}
         for leaf, grads in self.buffers.items():
             left = self.before(leaf, grads)
-            if left is not None and leaf not in self.captured:
+            if left is not None:
                 reached[leaf] = left[0]
         for leaf, grad in reached.items():
             if leaf.variable is not None:

@@ -439,7 +439,7 @@ class FastTask(GraphTask):
         hooked = [node for node in buffers if node.hooks is not None or node in captured]
         for node in hooked:
             grad = self._before(node, buffers.pop(node))
-            if grad is not None and node not in captured:
+            if grad is not None:
                 buffers[node] = grad
             grad = None
         reached = [node for node in hooked if node in buffers]
