@@ -7,6 +7,7 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad
+from viewgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from viewgrad.errors import FunctionError
 
 
@@ -130,6 +131,39 @@ def test_second_derivatives_through_values_made_in_forward_are_refused(way):
     w = vg.Tensor(2.0, requires_grad=True)
     (first,) = grad((function(x.detach().requires_grad_()) * w).sum(), w, create_graph=True)
     assert first.detach().item() == pytest.approx(1.2**3 + 8.0)
+
+
+def test_values_made_in_forward_may_be_left_on_ctx_unread_under_forward_mode():
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            ctx.product = x * y
+            return ctx.product * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            assert not reads or ctx.product.shape == ()
+            assert not hasattr(ctx, "undefined")
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+        @staticmethod
+        def jvp(ctx, x_tangent, y_tangent):
+            x, y = ctx.saved_tensors
+            return x_tangent * y + x * y_tangent
+
+    x, y = vg.Tensor(2.0, requires_grad=True), vg.Tensor(3.0, requires_grad=True)
+    for reads in (False, True, False):
+        with dual_level():
+            output = Product.apply(make_dual(x, vg.Tensor(1.0)), y)
+            if reads:
+                with pytest.raises(FunctionError, match="left on ctx in its forward"):
+                    grad(output, (x, y))
+                assert output.grad_fn.ctx.product.item() == 6.0
+            else:
+                of_x, of_y = grad(output, (x, y))
+                assert (unpack_dual(of_x).tangent or 0.0) == 0.0 and unpack_dual(of_y).tangent.item() == 1.0
 
 
 def test_constants_from_outside_may_be_left_on_ctx():

@@ -39,6 +39,7 @@ class FunctionCtx:
         self._wanted_forward: list[SaveRequest] | None = None
         self._saved_entries: list[SavedEntry] = []
         self._attributes: list[Any] = []  # see attributes.py
+        self._withheld: dict[str, str] = {}  # the attributes that backward must not read, with the reasons
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
         self._materialize = True
@@ -126,20 +127,33 @@ class FunctionCtx:
         backward = self._function._backward()
         for kept in self._attributes:
             kept.restore(self)
-        unknown = [kept.item for kept in self._attributes if kept.is_new and kept.item._edge is None]
+        unknown = [kept for kept in self._attributes if kept.is_new and kept.item._edge is None]
         node = None if self._node is None else self._node()
+        withheld = {}
         if unknown and node is not None:
-            edge = self._without_history(node, unknown[0]._array, "left on ctx")
-            for item in unknown:
-                item._edge = edge
+            message = self._unknown_history(unknown[0].item._array, "left on ctx")
+            if current_mode() & FORWARD and self._dual:  # a tangent would be needed when the attribute is read
+                withheld = {name: vars(self).pop(name) for name in {kept.name for kept in unknown}}
+                self._withheld = dict.fromkeys(withheld, message)
+            elif current_mode() & GRAD:
+                edge = delayed_error(message, node.edges)
+                for kept in unknown:
+                    kept.item._edge = edge
         try:
             returned = backward(self, *grads)
         finally:
-            for item in unknown:
-                item._edge = None
+            for kept in unknown:
+                kept.item._edge = None
+            self._withheld = {}
+            vars(self).update(withheld | vars(self))
         for kept in self._attributes:
             kept.note()
         return returned
+
+    def __getattr__(self, name: str) -> Any:
+        if name in vars(self).get("_withheld", ()):
+            raise FunctionError(self._withheld[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _require_open(self, what: str) -> None:
         if not self._open:
@@ -188,19 +202,22 @@ class FunctionCtx:
                 tensor._edge = edge_to(node, -1 - kept.origin)
         return tensor
 
-    def _without_history(self, node: FunctionNode, array: Array, how: str = "saved") -> Any:
+    def _without_history(self, node: FunctionNode, array: Array) -> Any:
         mode = current_mode()
         if not mode & (GRAD | FORWARD) or array.dtype.kind not in "fc":
             return None
-        message = (
+        message = self._unknown_history(array, "saved")
+        if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed immediately
+            raise FunctionError(message)
+        return delayed_error(message, node.edges) if mode & GRAD else None
+
+    def _unknown_history(self, array: Array, how: str) -> str:
+        return (
             f"the second derivative of {self._function.__name__} leads through a tensor of shape {array.shape} that "
             f"was {how} in its forward, but is neither an input nor an output, so that its history is not known; save "
             "inputs and compute it from them in backward, or return it as a further output (if it is a constant, make "
             "it outside of forward, or pass it to apply())"
         )
-        if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed immediately
-            raise FunctionError(message)
-        return delayed_error(message, node.edges) if mode & GRAD else None
 
     def __repr__(self) -> str:
         return f"<ctx of {self._function.__name__}>"
