@@ -544,6 +544,11 @@ KINDS = {
         "float(h[0].shape[0])",
         "h[0] = vg.ones(3)",
     ),
+    "window of a tensor": (
+        "import viewgrad as vg\nw = vg.Tensor([2.0, 3.0])\nh = [w[:1]]",
+        "(h[0] * 2.0 - w[:1])",
+        "h[0] = w[1:]",
+    ),
 }  # fmt: skip
 RESET = (
     "import gc, logging, os, socket, sys, decimal, locale, builtins, math, numpy, viewgrad, fractions\n"

@@ -247,6 +247,67 @@ def test_the_sign_of_a_captured_zero_is_a_part_of_the_program(monkeypatch):
         assert f(vg.ones(3)).tolist() == [-1.0] * 3
 
 
+# -- memory that captured tensors, captured arrays and arguments share -------------------------------------------------
+
+
+def agrees_always(function, calls, change=lambda: None):
+    """Check that a compiled function returns what the function does before and after a change of captured state."""
+    for specialize in (True, False):
+        compiled = vg.compile(function, executor="python", specialize=specialize)
+        for each in calls:
+            for _ in range(4):
+                np.testing.assert_array_equal(np.asarray(compiled(each())), np.asarray(function(each())))
+        change()
+        for _ in range(3):
+            np.testing.assert_array_equal(np.asarray(compiled(calls[0]())), np.asarray(function(calls[0]())))
+
+
+@pytest.mark.parametrize(
+    "replace",
+    [
+        lambda whole: whole[1],
+        lambda whole: whole[:, 0],
+        lambda whole: whole[0].clone(),
+        lambda whole: whole.reshape(4)[1:3],
+    ],
+    ids=["other window", "other strides", "no window", "other start"],
+)
+def test_windows_of_captured_tensors_that_are_replaced(replace):
+    whole = vg.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    held = {"whole": whole, "window": whole[0]}
+
+    def function(x):
+        held["whole"][0, 0] = 9.0
+        found = x * held["window"] + held["whole"].sum()
+        held["whole"][0, 0] = 1.0
+        return found
+
+    def change():
+        held["window"] = whole[0] if held["window"] is not first else replace(whole)
+
+    first = held["window"]
+    agrees_always(function, [lambda: vg.ones(2)], change)
+
+
+@pytest.mark.parametrize("kind", [vg.Tensor, np.array])
+@pytest.mark.parametrize("take", [lambda a: a, lambda a: a[:2], lambda a: a[:]], ids=["itself", "window", "alias"])
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("shared_first", [False, True])
+def test_arguments_that_share_memory_with_captured_state(kind, take, writes, shared_first):
+    captured = kind([2.0, 3.0, 5.0])
+
+    def function(x):
+        if writes:
+            x[0] = 2.0 * x[1]
+        found = x * captured.sum() + captured[0]
+        if writes:
+            x[0] = 2.0
+        return found
+
+    shared, other = lambda: take(captured), lambda: take(kind([2.0, 3.0, 7.0]))
+    agrees_always(function, [shared, other] if shared_first else [other, shared])
+
+
 # -- checks by identity, which are generated after some calls ----------------------------------------------------------
 
 

@@ -49,7 +49,6 @@ from .calls.node import called, differentiable_outputs
 from .calls.pickling import PickledTrace, packed, unpacked
 from .calls.verify import verify
 from .explain import explained
-from .guards.call_signature import share_memory
 from .pipeline import CompilerDefectError, compile_graph
 from .policy import Action, after_failure
 from .runtime import CompiledProgram
@@ -369,7 +368,7 @@ class Compiled:
         tensors = trace.inputs(call.leaves)
         if isinstance(tensors, str):
             return self._missed(of, call, tensors, is_by_value=False)
-        if trace.closures and share_memory(tensors):
+        if trace.shares_memory(tensors):
             return self.function(*call.args, **call.keywords)
         if program is None:
             try:

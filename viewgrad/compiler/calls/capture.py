@@ -23,7 +23,7 @@ from ...trace.tracing.tracer import CONSTANTS, Tracer
 from ...trace.types import TensorType
 from ...views.meta import CreationMeta
 from ..gc_pause import rare_collections
-from ..guards.call_signature import layout_key, share_memory
+from ..guards.call_signature import layout_key, share_memory, share_memory_with
 from ..guards.closure_guard import ClosureGuard, random_state
 from ..guards.impure_reads import outside_refused
 from ..lower.dynamic_index import COMPUTED
@@ -107,6 +107,8 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
         if is_first:
             return Capture(run.result)
         reason = "it mutates captured state; pass it as an argument"
+    if reason is None and share_memory_with(given, guard.arrays):
+        reason = "an argument shares memory with captured state; pass a copy"
     if reason is None:
         reason = _unsupported_results(run.graph, run.result, given)
     if reason is not None:

@@ -107,7 +107,7 @@ class FastCall:
         if leaves is None or not trace.guard.unchanged():
             return MISSED
         tensors = trace.inputs(leaves)
-        if isinstance(tensors, str) or share_memory(tensors):
+        if isinstance(tensors, str) or share_memory(tensors) or trace.shares_memory(tensors):
             return MISSED
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:

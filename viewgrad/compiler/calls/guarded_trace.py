@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from ...func.tree import unflatten
 from ...tensor.modes import no_grad
@@ -14,7 +15,7 @@ from ...tensor.tensor import Tensor, as_scalar
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec, Signature
 from ...views.detached_views import has_ended
-from ..guards.call_signature import layout_key, numbered_tensor
+from ..guards.call_signature import layout_key, numbered_tensor, share_memory, share_memory_with
 from ..guards.closure_guard import ClosureGuard
 from ..runtime import ERRORED
 from .array_arguments import require_no_history
@@ -64,6 +65,16 @@ class GuardedTrace:
         if any(has_ended(tensors[mutation.input]) for mutation in self.signature.mutations):
             return "it writes to memory of a tensor that was detached in place, which other views share"
         return tensors
+
+    def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
+        """Return whether captured tensors share memory with other inputs, or inputs that are written to with captured
+        arrays.
+        """
+        if self.closures and share_memory(tensors):
+            return True
+        if not self.signature.mutations:
+            return False
+        return share_memory_with(tensors, [each for each in self.guard.arrays if isinstance(each, np.ndarray)])
 
     def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor], leaves: Sequence[Any]) -> Any:
         """Return the function's results, and write to the arguments as the function does.

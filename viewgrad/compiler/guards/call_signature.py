@@ -98,6 +98,11 @@ def share_memory(leaves: Sequence[Any]) -> bool:
     return False
 
 
+def share_memory_with(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
+    """Return whether any of the given arrays and tensors may share memory with any of `arrays`."""
+    return any(share_memory((leaf, array)) for leaf in leaves for array in arrays)
+
+
 def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
     """Return the aspects of an array's layout that views depend on, or None for C order."""
     return None if array.flags.c_contiguous else layout_of(array)

@@ -1,7 +1,8 @@
 """Guards on captured state: variables of enclosing functions and modules, classes, and defaults.
 
 A trace depends on this state, so all of it is compared before the trace is used again. Numbers, strings and arrays are
-compared by value, functions by identity and by their own captured state. Tensors are looked up again.
+compared by value, functions by identity and by their own captured state. Tensors are looked up again, and must share
+memory with each other as before.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import numpy as np
 from ...tensor.equality import is_same_array, is_same_constant
 from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
+from ...trace.tracing.memory import owner_of
+from ...type_aliases import Array
 from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Content, Unguarded
 from .closure_walk import MAX_VALUES, SIMPLE, captured_values
 from .identity_checks import FEW, MOST_CHECKED, Check, identity_check
@@ -53,6 +56,7 @@ class ClosureGuard:
     def _keep(self, seen: list[Captured]) -> None:
         self.snapshots = [FREE if each.path in self.free else _snapshot(each.value) for each in seen]
         self.captured = seen
+        self.shared_windows = _shared_windows(seen, self.free)
         if self.free:
             seen = [each for each in seen if each.path not in self.free]
         self._look_up(seen, [kept for kept in self.snapshots if kept is not FREE])
@@ -147,7 +151,7 @@ class ClosureGuard:
             if not _same(self.snapshots[number], found.value):
                 return False
             now.append(found)
-        if len(now) < len(self.captured):
+        if len(now) < len(self.captured) or _shared_windows(now, self.free) != self.shared_windows:
             return False
         self._keep(now)
         return True
@@ -162,6 +166,11 @@ class ClosureGuard:
     def tensors_at(self, numbers: Sequence[int]) -> list[Any]:
         """Return the current values with the given numbers."""
         return [self.captured[number].now() for number in numbers]
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The captured arrays and tensors."""
+        return [each.value for each in self.captured if isinstance(each.value, (Tensor, np.ndarray))]
 
     @property
     def generators(self) -> list[Any]:
@@ -189,6 +198,22 @@ def _state_of(generator: Any) -> Any:
 def _state(found: Any) -> Any:
     numbers = found["state"]
     return (numbers["key"].tobytes(), numbers["pos"]) if "key" in numbers else repr(numbers)
+
+
+def _shared_windows(seen: Sequence[Captured], free: Collection[str]) -> list[Any]:
+    """Return the windows of captured tensors and arrays on memory that they share.
+
+    Two tensors that share memory are one input of a program and a view of it, so the view must stay where it is.
+    """
+    windows: dict[int, list[tuple[int, Array]]] = {}
+    for number, each in enumerate(seen):
+        array = each.value._array if isinstance(each.value, Tensor) else each.value
+        if isinstance(array, np.ndarray) and each.path not in free:
+            windows.setdefault(id(owner_of(array)), []).append((number, array))
+    return [
+        (number, array.ctypes.data - of[0][1].ctypes.data, array.shape, array.strides, array.dtype)
+        for of in windows.values() if len(of) > 1 for number, array in of
+    ]  # fmt: skip
 
 
 def _snapshot(value: Any) -> Any:
