@@ -315,3 +315,42 @@ def with_an_added_class(x):
 def test_classes_that_programs_add_to_numpy_are_adopted(monkeypatch):
     monkeypatch.setattr(np, "added", OfNumpy, raising=False)
     assert np.isclose(vg.grad(with_an_added_class)(0.5), 5.0)
+
+
+class Plain:
+    """A class without methods."""
+
+    squares = (np.poly1d([1.0, 0.0, 0.0]),)
+
+
+class Slots:
+    __slots__ = ("function",)
+
+
+@pytest.mark.parametrize("of", [Plain, Slots])
+def test_attributes_of_objects_without_methods_are_adopted(of):
+    model = of()
+
+    def stored(x):
+        values = np.zeros(2)
+        values[0] = x * x
+        return values.sum()
+
+    def program(x):
+        return model.function(x) * x
+
+    model.function = stored
+    assert vg.grad(program)(2.0) == 12.0
+    model.function = np.poly1d([1.0, 0.0, 0.0])
+    assert vg.grad(program)(2.0) == 12.0
+
+
+def test_class_attributes_of_classes_without_methods_are_adopted():
+    assert vg.grad(lambda x: Plain.squares[0](x))(3.0) == 6.0
+
+
+def test_objects_without_methods_refer_to_each_other():
+    first, second = Plain(), Plain()
+    first.next, second.next, second.value = second, first, np.array([3.0, 4.0])
+    assert vg.grad(lambda x: (first.next.next.next.value * x).sum())(1.0) == 7.0
+    assert vg.grad(lambda x: x if first.next.next is first else 2.0 * x)(1.0) == 1.0

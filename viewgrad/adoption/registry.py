@@ -526,9 +526,6 @@ class AdoptionRegistry:
         if not can_be_adopted(cls) or not self._is_users(cls):
             return cls
         bases = tuple(made for base in cls.__mro__[1:] if (made := self._class(base)) is not base)
-        contents = list(vars(cls).values())
-        if not bases and not any(isinstance(each, FUNCTIONS) or counterpart(each) is not MISSING for each in contents):
-            return cls
         try:
             made = adopted_class(cls, bases, self.adopted, self._unadopted)
         except TypeError:  # its layout, or `__set_name__` of an attribute, does not allow subclasses
