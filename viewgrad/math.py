@@ -70,23 +70,7 @@ DOMAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "atanh": lambda x: abs(x) >= 1,
 }
 # Functions that return integers or bools and have no derivative.
-CONSTANT: Final = frozenset(
-    {
-        "ceil",
-        "floor",
-        "trunc",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "isclose",
-        "comb",
-        "factorial",
-        "gcd",
-        "isqrt",
-        "lcm",
-        "perm",
-    }
-)
+CONSTANT: Final = frozenset("ceil floor trunc isfinite isinf isnan isclose comb factorial gcd isqrt lcm perm".split())
 
 
 def _scalar(value: Any) -> Any:

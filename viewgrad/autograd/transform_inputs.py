@@ -312,16 +312,8 @@ class Transform:
 
 def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
     """Return the derivative of `output` from the gradients in the directions of `one_hot(output)`."""
-    shape = (*output.shape, *array.shape)
-    if output.dtype.kind != "c":
-        return _concatenate(rows, shape, array.dtype)
-    along_real = _concatenate(rows[::2], shape, array.dtype)
-    along_imaginary = _concatenate(rows[1::2], shape, array.dtype)
-    if array.dtype.kind != "c":
-        return along_real + 1j * along_imaginary
-    _require_holomorphic(along_real, along_imaginary)
-    conjugated: Tensor = ((along_real - 1j * along_imaginary) / 2).conj()
-    return conjugated
+    found = _assembled(rows, (*output.shape, *array.shape), output.dtype, array.dtype, last=False)
+    return found.conj() if output.dtype.kind == array.dtype.kind == "c" else found
 
 
 def one_hot(array: Array) -> Iterator[Tensor]:
@@ -341,18 +333,24 @@ def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Ten
         output: the output.
         array: the value of the input.
     """
-    shape = (*output.shape, *array.shape)
-    if array.dtype.kind != "c":
-        return _concatenate(columns, shape, output.dtype, last=True)
-    along_real = _concatenate(columns[::2], shape, output.dtype, last=True)
-    along_imaginary = _concatenate(columns[1::2], shape, output.dtype, last=True)
-    if output.dtype.kind != "c":
+    return _assembled(columns, (*output.shape, *array.shape), array.dtype, output.dtype, last=True)
+
+
+def _assembled(
+    parts: Sequence[Tensor], shape: tuple[int, ...], of_directions: np.dtype[Any], dtype: np.dtype[Any], last: bool
+) -> Tensor:
+    """Return a derivative from its rows or columns, the results for the directions of `one_hot`."""
+    if of_directions.kind != "c":
+        return _concatenate(parts, shape, dtype, last)
+    along_real = _concatenate(parts[::2], shape, dtype, last)
+    along_imaginary = _concatenate(parts[1::2], shape, dtype, last)
+    if dtype.kind != "c":
         return along_real + 1j * along_imaginary
     _require_holomorphic(along_real, along_imaginary)
     return (along_real - 1j * along_imaginary) / 2
 
 
-def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
+def _concatenate(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool) -> Tensor:
     """Concatenate rows or columns into one tensor."""
     if not parts:
         return from_new_array(np.zeros(shape, dtype))

@@ -24,6 +24,7 @@ PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # raised 
 ERRORED: Final = 1 << 30  # returned instead of a line number: an operator raised an exception
 
 
+@attrs.define(eq=False)
 class Run:
     """A run of a program.
 
@@ -34,15 +35,10 @@ class Run:
         given: the inputs.
     """
 
-    __slots__ = ("arenas", "arrays", "buffers", "given")
-
-    def __init__(
-        self, buffers: dict[str, Any], arenas: Sequence[Arena] = (), arrays: Any = (), given: Sequence[Any] = ()
-    ) -> None:
-        self.buffers = buffers
-        self.arenas = arenas
-        self.arrays = arrays
-        self.given = given
+    buffers: dict[str, Any]
+    arenas: Sequence[Arena] = ()
+    arrays: Any = ()
+    given: Sequence[Any] = ()
 
     def __del__(self) -> None:
         self.buffers.clear()

@@ -61,7 +61,7 @@ def _of_function(function: types.FunctionType) -> list[Any]:
         closure = function.__closure__ or ()
         return [cell.cell_contents for cell in closure if _is_filled(cell)]  # such as a transform of a user's function
     cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-    named = [function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__]
+    named = [function.__globals__[name] for name in names_in(function.__code__) if name in function.__globals__]
     return [*cells, *named, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
 
 
@@ -73,10 +73,10 @@ def _is_filled(cell: types.CellType) -> bool:
     return True
 
 
-def _names(code: types.CodeType) -> set[str]:
+def names_in(code: types.CodeType) -> set[str]:
     """Return the names used in a function's code and in the code of functions defined inside it."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+    return set(code.co_names).union(*map(names_in, inner))
 
 
 class RandomState:

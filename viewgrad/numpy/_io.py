@@ -46,42 +46,18 @@ def finfo(dtype: Any) -> Any:
 
 
 # Functions that describe or format values.
-DESCRIBING: Final = (
-    "array2string",
-    "array_repr",
-    "array_str",
-    "base_repr",
-    "binary_repr",
-    "einsum_path",
-    "format_float_positional",
-    "format_float_scientific",
-    "isfortran",
-    "result_type",
-    "can_cast",
-    "common_type",
-    "min_scalar_type",
-    "may_share_memory",
-    "shares_memory",
-    "array_equiv",
-    "iscomplexobj",
-    "isrealobj",
+DESCRIBING: Final = tuple(
+    "array2string array_repr array_str base_repr binary_repr einsum_path format_float_positional "
+    "format_float_scientific isfortran result_type can_cast common_type min_scalar_type may_share_memory "
+    "shares_memory array_equiv iscomplexobj isrealobj".split()
 )
 
 # Functions that write arrays to files, which keep no history.
 WRITING: Final = ("save", "savetxt", "savez", "savez_compressed")
 
 # Functions that create arrays from files, text and memory, or from lengths alone.
-READING: Final = (
-    "bartlett",
-    "blackman",
-    "frombuffer",
-    "fromfile",
-    "fromstring",
-    "genfromtxt",
-    "hamming",
-    "hanning",
-    "loadtxt",
-    "tri",
+READING: Final = tuple(
+    "bartlett blackman frombuffer fromfile fromstring genfromtxt hamming hanning loadtxt tri".split()
 )
 
 

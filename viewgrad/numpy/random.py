@@ -34,20 +34,8 @@ LOCATED: Final[dict[str, tuple[tuple[str, Any], tuple[str, Any]]]] = {
 SCALED: Final = {"exponential": ("scale", 0), "rayleigh": ("scale", 0), "gamma": ("scale", 1)}
 # Samples from a finite or countable set: constant under small changes of their parameters.
 DISCRETE: Final = frozenset(
-    {
-        "binomial",
-        "geometric",
-        "hypergeometric",
-        "integers",
-        "logseries",
-        "multinomial",
-        "negative_binomial",
-        "poisson",
-        "randint",
-        "random_integers",
-        "zipf",
-        "multivariate_hypergeometric",
-    }
+    "binomial geometric hypergeometric integers logseries multinomial negative_binomial poisson randint "
+    "random_integers zipf multivariate_hypergeometric".split()
 )
 # Methods that do not return samples.
 OTHER: Final = frozenset({"bytes", "get_state", "set_state", "seed", "spawn", "bit_generator"})

@@ -69,10 +69,8 @@ def _in_place(operator: Operator) -> str:
 
 def _described(operator: Operator) -> str:
     lines = [f"# {operator.signature}: {operator.doc}" if operator.doc else f"# {operator.signature}"]
-    for formula in operator.formulas:
-        lines.append(f"# gradient of {', '.join(formula.inputs)}: {formula.text}")
-    for name in operator.differentiable:
-        lines.append(f"# saved for {name}: {', '.join(operator.saved(name)) or 'nothing'}")
+    lines += [f"# gradient of {', '.join(formula.inputs)}: {formula.text}" for formula in operator.formulas]
+    lines += [f"# saved for {name}: {', '.join(operator.saved(name)) or 'nothing'}" for name in operator.differentiable]
     lines.append(f"# forward mode: {forward_mode(operator)}")
     lines += [f"# in place: {line}" for line in plan_of_inplace(operator)]
     return "\n".join(lines) + "\n\n" + operator.source()

@@ -136,9 +136,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
             array = np.array(value, dtype)
         else:
             array = np.array(value, np.result_type(dtype, np.complex64) if kind == "f" else np.complex128)
-    elif kind in "fc":
-        array = np.array(value, dtype)
-    elif type(value) is int and kind in "iu":
+    elif kind in "fc" or (type(value) is int and kind in "iu"):
         array = np.array(value, dtype)
     else:
         array = np.array(value)

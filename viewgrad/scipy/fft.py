@@ -147,16 +147,8 @@ for _name in ("dct", "idct", "dst", "idst"):
     _cosines_along_several(_name + "n")
 MADE |= {name: getattr(transforms, name) for name in ("fftfreq", "rfftfreq", "fftshift", "ifftshift")}
 FROM_SCIPY = frozenset(
-    {
-        "get_workers",
-        "next_fast_len",
-        "prev_fast_len",
-        "register_backend",
-        "set_backend",
-        "set_global_backend",
-        "set_workers",
-        "skip_backend",
-    }
+    "get_workers next_fast_len prev_fast_len register_backend set_backend set_global_backend set_workers "
+    "skip_backend".split()
 )
 
 globals().update(filled(scipy.fft, MADE, FROM_SCIPY, {}))

@@ -149,10 +149,7 @@ class NdBSpline:
         for place, (knots, degree, order) in enumerate(zip(self.t, self.k, orders)):
             rows = spline_basis(flat[:, place], knots, degree, order)
             outside = outside | is_beyond(flat[:, place], knots, degree)
-            if not place:
-                found = np.tensordot(rows, found, ((1,), (0,)))
-            else:
-                found = np.einsum("ij,ij...->i...", rows, found)
+            found = np.einsum("ij,ij...->i...", rows, found) if place else np.tensordot(rows, found, ((1,), (0,)))
         if not beyond:
             found = np.where(along_first(outside, found.ndim), np.nan, found)
         return found.reshape(places.shape[:-1] + self.c.shape[count:])

@@ -182,17 +182,14 @@ class TemplateBuilder:
 
     def reads(self) -> list[tuple[str, tuple[str, int]]]:
         """Return the names that the formula reads, each with its kind."""
-        found: list[tuple[str, tuple[str, int]]] = []
-        for number in self.formula.grads:
-            if self.arriving[number]:
-                found.append((f"grads[{number}]" if self.several else "grad", ("grad", number)))
-        for name in self.formula.reads:
-            for i, number in enumerate(self.places[name]):
-                if self.node.inputs[number] is not None:
-                    found.append((self._listed(name, i), ("input", number)))
         outputs = self.operator.signature.outputs
-        found.extend([(name, ("output", outputs.index(name))) for name in self.formula.results])
-        return found
+        return [
+            *[(f"grads[{number}]" if self.several else "grad", ("grad", number))
+              for number in self.formula.grads if self.arriving[number]],
+            *[(self._listed(name, i), ("input", number)) for name in self.formula.reads
+              for i, number in enumerate(self.places[name]) if self.node.inputs[number] is not None],
+            *[(name, ("output", outputs.index(name))) for name in self.formula.results],
+        ]
 
     def _listed(self, name: str, number: int) -> str:
         return f"{name}[{number}]" if self.operator.signature.argument(name).kind == "tensors" else name

@@ -38,6 +38,7 @@ class GuardFailure:
     line: int
 
 
+@attrs.define(eq=False)
 class PlainCall:
     """The common case: tensors and arrays as positional arguments, and new tensors as results.
 
@@ -47,12 +48,9 @@ class PlainCall:
         single: whether the result is a single tensor, not a tuple.
     """
 
-    __slots__ = ("kinds", "scalars", "single")
-
-    def __init__(self, kinds: list[tuple[Any, ...]], scalars: list[tuple[bool, int]], single: bool) -> None:
-        self.kinds = kinds
-        self.scalars = scalars
-        self.single = single
+    kinds: list[tuple[Any, ...]]
+    scalars: list[tuple[bool, int]]
+    single: bool
 
 
 class FastCall:

@@ -37,16 +37,13 @@ def accumulate_in_variables(
     return ir.with_loops(block, _Accumulators(kinds, roots, fresh, definitions, add).loop)
 
 
+@attrs.define(eq=False)
 class _Accumulators:
-    def __init__(
-        self, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], definitions: Definitions,
-        add: str,
-    ) -> None:
-        self.kinds = kinds
-        self.roots = roots
-        self.fresh = fresh
-        self.definitions = definitions
-        self.add = add
+    kinds: dict[str, Any]
+    roots: Mapping[str, str]
+    fresh: Callable[[str], str]
+    definitions: Definitions
+    add: str
 
     def loop(self, loop: Any, loops: tuple[Any, ...]) -> ir.Block:
         """Return a loop that adds to sums, with the statements that initialize the sums and add them to their cells."""

@@ -27,27 +27,19 @@ def read_by(expr: Op, number: int) -> Reading:
 
 def flows(expr: Any) -> Iterator[Any]:
     """Yield the variables, and parts of arrays, to which the derivative of an expression flows."""
-    if isinstance(expr, Var):
-        if is_float(expr.kind):
-            yield expr
-    elif isinstance(expr, Get):
-        if is_float(expr.kind):
-            yield expr
-    elif isinstance(expr, Op):
-        if is_float(expr.kind):
-            for number, arg in enumerate(expr.args):
-                if not is_float(arg.kind) or read_by(expr, number).is_zero:
-                    continue
+    if isinstance(expr, (Var, Get)) and is_float(expr.kind):
+        yield expr
+    elif isinstance(expr, Op) and is_float(expr.kind):
+        for number, arg in enumerate(expr.args):
+            if is_float(arg.kind) and not read_by(expr, number).is_zero:
                 yield from flows(arg)
-    elif isinstance(expr, Lazy):
-        if expr.name == "if" and is_float(expr.kind):
-            yield from flows(expr.args[1])
-            yield from flows(expr.args[2])
-    elif isinstance(expr, Call):
-        if call_has_gradient(expr):
-            for arg in expr.args:
-                for each in arg if isinstance(arg, tuple) else (arg,):
-                    yield from flows(each)
+    elif isinstance(expr, Lazy) and expr.name == "if" and is_float(expr.kind):
+        yield from flows(expr.args[1])
+        yield from flows(expr.args[2])
+    elif isinstance(expr, Call) and call_has_gradient(expr):
+        for arg in expr.args:
+            for each in arg if isinstance(arg, tuple) else (arg,):
+                yield from flows(each)
 
 
 def call_has_gradient(call: Call) -> bool:

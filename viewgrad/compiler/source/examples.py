@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import attrs
 import numpy as np
 
 from ...autograd.api import pull_back
@@ -120,6 +121,7 @@ def _replay_for(
     return run
 
 
+@attrs.define(eq=False)
 class _Run:
     """Runs a program for each example.
 
@@ -131,14 +133,11 @@ class _Run:
         is_parallel: whether examples run on all cores.
     """
 
-    def __init__(
-        self, program: Program, arrays: list[Any], batched: frozenset[int], tapes: Any, is_parallel: bool
-    ) -> None:
-        self.program = program
-        self.arrays = arrays
-        self.batched = batched
-        self.tapes = tapes
-        self.is_parallel = is_parallel
+    program: Program
+    arrays: list[Any]
+    batched: frozenset[int]
+    tapes: Any
+    is_parallel: bool
 
     def example(self, at: int) -> list[Any]:
         """Return the inputs for an example."""

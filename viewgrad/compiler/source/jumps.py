@@ -30,10 +30,7 @@ def eliminate_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
     found, jumps, always = writer.block(body, None)
     if not always:
         nothing = _assign(value, ast.Constant(None), body[-1])
-        if "return" in jumps:
-            found = [nothing, *found]
-        else:
-            found = [*found, nothing]
+        found = [nothing, *found] if "return" in jumps else [*found, nothing]
     return _without_unread_flags([_assign("_returned", ast.Constant(False), body[0]), *found])
 
 
@@ -165,11 +162,7 @@ class _Writer:
         stops = bool(jumps & {"break", "return"})
         if "continue" in jumps:
             body = [_assign(f"_skip{number}", ast.Constant(False), stmt), *body]
-        new: ast.For | ast.While
-        if isinstance(stmt, ast.For):
-            new = ast.For(stmt.target, stmt.iter, body, [])
-        else:
-            new = ast.While(stmt.test, body, [])
+        new = ast.For(stmt.target, stmt.iter, body, []) if isinstance(stmt, ast.For) else ast.While(stmt.test, body, [])
         ast.copy_location(new, stmt)
         setattr(new, STOP, f"_stop{number}" if stops else None)
         found: Stmts = []

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...func.captured_state import names_in
 from ...operators.codegen.source_cache import list_source
 from ..backends import numba_cache as native
 from ..backends import scalar_runtime as functions
@@ -85,7 +86,7 @@ def native_functions() -> dict[str, Callable[[], Any]]:
         if name not in made:
             module, function = plain[name]
             space = dict(vars(module)) | {"math": math, "np": np}
-            for each in _names_in(function.__code__):
+            for each in names_in(function.__code__):
                 if each in plain and each != name:
                     space[each] = make(each)
             fastmath: Any = {"reassoc"} if name == "plus" else False
@@ -127,20 +128,12 @@ def _compiled(source: str, name: str, wraps: bool) -> Any:
     file = f"<viewgrad source kernel {next(_numbers)}>" if path is None else str(path)
     code = compile(source, file, "exec")
     space: dict[str, Any] = {"__name__": __name__, "CapacityExceeded": CapacityExceeded, "unsigned": np.uint64, **MATH}
-    used = _names_in(code)
+    used = names_in(code)
     known = native_functions()
     space.update({each: known[each]() for each in used if each in known})
     exec(code, space)
     list_source(file, source, space[name].__code__)
     return numba.njit(nogil=True, error_model="numpy", fastmath=False, cache=path is not None)(space[name])
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    found = set(code.co_names)
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            found |= _names_in(each)
-    return found
 
 
 def _cached_file(source: str) -> Path | None:

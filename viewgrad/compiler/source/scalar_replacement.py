@@ -81,16 +81,13 @@ class _Cell:
         return first + 1 < len(self.accesses)
 
 
+@attrs.define(eq=False)
 class _Replacement:
-    def __init__(
-        self, kinds: dict[str, Any], roots: Mapping[str, str], fresh: Callable[[str], str], names: set[str],
-        is_checked: bool,
-    ) -> None:
-        self.kinds = kinds
-        self.roots = roots
-        self.fresh = fresh
-        self.names = names
-        self.is_checked = is_checked
+    kinds: dict[str, Any]
+    roots: Mapping[str, str]
+    fresh: Callable[[str], str]
+    names: set[str]
+    is_checked: bool
 
     def nest(self, loop: Any, loops: tuple[Any, ...]) -> ir.Block:
         """Return the statements for a loop and its nested loops."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 NUMBER: Final = 8  # bytes of a number on the tape of a kernel
@@ -74,6 +75,7 @@ def left_of(steps: int, snapshots: int) -> int:
     return max(1, min(steps - 1, max(binomial(snapshots, sweeps - 2), steps - binomial(snapshots - 1, sweeps))))
 
 
+@attrs.define(eq=False)
 class Segments:
     """Runs a loop and its reverse with a limit on the tape.
 
@@ -93,28 +95,24 @@ class Segments:
         rewind: a function that drops everything recorded since a mark.
     """
 
-    def __init__(
-        self, name: str, reports: dict[str, str], limit: float, advance: Callable[[int, int], tuple[int, bool]],
-        record: Callable[[int, int], tuple[int, bool]], save: Callable[[], Any], restore: Callable[[Any], None],
-        shadows: Callable[[], Any], mark: Callable[[], Any], rewind: Callable[[Any], None],
-    ) -> None:
-        self.name = name
-        self.reports = reports
-        self.limit = limit
-        self.advance = advance
-        self.record = record
-        self.save = save
-        self.restore = restore
-        self.shadows = shadows
-        self.mark = mark
-        self.rewind = rewind
-        self.length = 1  # the length of a segment, in iterations
-        self.most = 1  # the maximum number of snapshots
-        self.snapshots: list[tuple[int, Any]] = []
-        self.total = 0  # iterations that were run
-        self.again = 0  # iterations that were rerun
-        self.is_recorded = False
-        self.adjoints: Any = ()  # the adjoints of arrays that the loop binds, after the iterations to reverse next
+    name: str
+    reports: dict[str, str]
+    limit: float
+    advance: Callable[[int, int], tuple[int, bool]]
+    record: Callable[[int, int], tuple[int, bool]]
+    save: Callable[[], Any]
+    restore: Callable[[Any], None]
+    shadows: Callable[[], Any]
+    mark: Callable[[], Any]
+    rewind: Callable[[Any], None]
+    length: int = attrs.field(default=1, init=False)  # the length of a segment, in iterations
+    most: int = attrs.field(default=1, init=False)  # the maximum number of snapshots
+    snapshots: list[tuple[int, Any]] = attrs.field(factory=list, init=False)
+    total: int = attrs.field(default=0, init=False)  # iterations that were run
+    again: int = attrs.field(default=0, init=False)  # iterations that were rerun
+    is_recorded: bool = attrs.field(default=False, init=False)
+    # The adjoints of the arrays that the loop binds, after the iterations to reverse next.
+    adjoints: Any = attrs.field(default=(), init=False)
 
     # -- forwards ------------------------------------------------------------------------------------------------------
 

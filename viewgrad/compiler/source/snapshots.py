@@ -30,6 +30,7 @@ class State:
     written: list[str]
 
 
+@attrs.define(eq=False)
 class Changes:
     """Determines the state that a loop changes.
 
@@ -44,17 +45,13 @@ class Changes:
             iteration on.
     """
 
-    def __init__(
-        self, loop: Any, taped: Block, kinds: dict[str, Any], roots: dict[str, str], active: Collection[str],
-        is_before: Callable[[str], bool], is_kept: Callable[[str, Any], bool],
-    ) -> None:
-        self.loop = loop
-        self.taped = taped
-        self.kinds = kinds
-        self.roots = roots
-        self.active = active
-        self.is_before = is_before
-        self.is_kept = is_kept
+    loop: Any
+    taped: Block
+    kinds: dict[str, Any]
+    roots: dict[str, str]
+    active: Collection[str]
+    is_before: Callable[[str], bool]
+    is_kept: Callable[[str, Any], bool]
 
     def state(self) -> State:
         """Return the state that must be restored."""

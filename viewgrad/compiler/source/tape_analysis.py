@@ -78,10 +78,9 @@ class TapeAnalysis:
         """Decide which values are saved."""
         self._locate(self.block, ())
         for name, stmts in self.lets.items():
-            if len(stmts) == 1:
-                if isinstance(self.kinds.get(name), Arr) and isinstance(stmts[0], ir.Let) \
-                        and base_of(stmts[0].value) is None:
-                    self.born[name] = self.loops[id(stmts[0])]
+            is_array = len(stmts) == 1 and isinstance(self.kinds.get(name), Arr)
+            if is_array and isinstance(stmts[0], ir.Let) and base_of(stmts[0].value) is None:
+                self.born[name] = self.loops[id(stmts[0])]
         for stmt in ir.statements(self.block):
             if isinstance(stmt, (ir.Let, ir.LetMany, ir.Set)):
                 self.firsts[id(stmt)], self.reverses[id(stmt)] = self.reverser.reverse(stmt)

@@ -61,10 +61,8 @@ class _Writer:
             raise NotImplementedError("`finally` after `break`, `continue` or `return`")
         rest = [*self.block(stmt.orelse)]
         caught = [self.caught_by(stmt.handlers, each) for each in _raises(body)]
-        if any(handler is not None for handler in caught):
-            made = self.branches(stmt, body, rest)
-        else:
-            made = [*body, *rest]
+        is_caught = any(handler is not None for handler in caught)
+        made = self.branches(stmt, body, rest) if is_caught else [*body, *rest]
         return [*made, *self.block(stmt.finalbody)]
 
     def branches(self, stmt: ast.Try, body: Stmts, rest: Stmts) -> Stmts:

@@ -251,10 +251,8 @@ class Writer(ExpressionWriter):
         if self.native:
             call = f"{name}({', '.join(args + (tape_names if uses_tape else []))})"
             return [f"    {', '.join(back)} = {call}" if back else f"    {call}"]
-        found = []
         used = self.listed([each for each in parameters if isinstance(self.kinds[each], Arr)], arrays)
-        for each in used:
-            found.append(f"    {each}_list = as_list({each})")
+        found = [f"    {each}_list = as_list({each})" for each in used]
         args = [f"as_number({each})" if isinstance(self.kinds[each], Num) else f"{each}_list" if each in used else each
                 for each in parameters]
         args += [f"{a}.shape[{axis}]" for a, axis in dims] + (["tape"] if uses_tape else [])

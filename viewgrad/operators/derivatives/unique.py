@@ -66,10 +66,7 @@ def _unique(
 
 def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
     """Return sorted values in NumPy's order for unsorted results."""
-    if equal_nan:
-        found = np.unique(array, sorted=False)
-    else:
-        found = np.unique_values(array)
+    found = np.unique(array, sorted=False) if equal_nan else np.unique_values(array)
     return values if found.shape != values.shape else call("take", values, np.argsort(np.argsort(found)), 0)
 
 

@@ -20,23 +20,7 @@ from .validate import FormulaContext
 # Operators that are linear in each of their tensors, and therefore zero if one of these is zero.
 BILINEAR: Final = frozenset({"cross", "dot", "flowing", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
 # Methods and attributes of a tensor that are linear in the tensor.
-LINEAR: Final = frozenset(
-    {
-        "T",
-        "astype",
-        "conj",
-        "imag",
-        "mT",
-        "mean",
-        "real",
-        "reshape",
-        "squeeze",
-        "sum",
-        "swapaxes",
-        "transpose",
-        "unsqueeze",
-    }
-)
+LINEAR: Final = frozenset("T astype conj imag mT mean real reshape squeeze sum swapaxes transpose unsqueeze".split())
 SYMBOLS: Final[dict[str, type[ast.operator]]] = {
     "add": ast.Add,
     "div": ast.Div,

@@ -146,6 +146,10 @@ def f_oneway(samples: Any, equal_var: bool = True) -> Any:
     """Perform a one-way analysis of variance."""
     if not equal_var:
         raise lost("scipy.stats.f_oneway", "equal_var=False is not supported for tensors with a history")
+    return _analysis_of_variance(samples)
+
+
+def _analysis_of_variance(samples: Any) -> Any:
     counts = [sample.shape[-1] for sample in samples]
     whole = np.concatenate(samples, -1).mean(-1)
     between = sum(n * (sample.mean(-1) - whole) ** 2 for n, sample in zip(counts, samples))
@@ -169,18 +173,11 @@ def bartlett(samples: Any) -> Any:
 
 @statistic(0)
 def levene(samples: Any, center: str = "median", proportiontocut: float = 0.05) -> Any:
-    """Perform Levene's test for equal variances."""
+    """Perform Levene's test for equal variances: an analysis of variance of the distances from the centre."""
     if center == "trimmed":
         raise lost("scipy.stats.levene", "for tensors with a history center must be 'mean' or 'median'")
     middle = np.median if center == "median" else np.mean
-    away = [np.abs(sample - middle(sample, -1, keepdims=True)) for sample in samples]
-    counts, k = [sample.shape[-1] for sample in samples], len(samples)
-    total = sum(counts)
-    whole = sum(each.sum(-1) for each in away) / total
-    between = sum(n * (each.mean(-1) - whole) ** 2 for n, each in zip(counts, away))
-    within = sum((_centred(each) ** 2).sum(-1) for each in away)
-    found = (total - k) * between / ((k - 1) * within)
-    return _tested(found, _above_f(k - 1.0, float(total - k), found))
+    return _analysis_of_variance([np.abs(sample - middle(sample, -1, keepdims=True)) for sample in samples])
 
 
 POWERS: Final = {

@@ -21,6 +21,7 @@ import numpy as np
 import viewgrad
 
 from ...autograd.function import Function
+from ...func.captured_state import names_in
 from ...operators.language.spec import Operator
 from ...type_aliases import Array
 from .arguments import Example
@@ -418,18 +419,10 @@ def _rebound(function: Any, seen: dict[int, Any]) -> Any:
     copy = types.FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
     seen[id(function)] = copy
-    for name in _global_names(function.__code__):
+    for name in names_in(function.__code__):
         if name in function.__globals__:
             copy.__globals__[name] = _counterpart(name, function.__globals__[name], seen)
     return copy
-
-
-def _global_names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
-    for value in code.co_consts:
-        if isinstance(value, types.CodeType):
-            names |= _global_names(value)
-    return names
 
 
 def _counterpart(name: str, value: Any, seen: dict[int, Any]) -> Any:

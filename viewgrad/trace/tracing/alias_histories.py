@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from ...errors import ViewInPlaceError
 from ...tensor.node import Node, node_of
 from ...tensor.tensor import current_edge
@@ -48,6 +50,7 @@ class Chain:
         return other
 
 
+@attrs.define(eq=False)
 class Ended:
     """A history that was ended in place.
 
@@ -60,17 +63,12 @@ class Ended:
         before: the history of the same buffer that ended before, or None.
     """
 
-    __slots__ = ("before", "chain", "known", "nodes", "tensor", "value")
-
-    def __init__(
-        self, tensor: Any, chain: Chain | Memory, nodes: Nodes, value: Any, known: Any, before: Ended | None
-    ) -> None:
-        self.tensor: Any = tensor
-        self.chain = chain
-        self.nodes = nodes
-        self.value = value
-        self.known = known
-        self.before = before
+    tensor: Any
+    chain: Chain | Memory
+    nodes: Nodes
+    value: Any
+    known: Any
+    before: Ended | None
 
     def at(self, value: Any) -> Ended:
         """Return this history for another buffer, with its value there."""

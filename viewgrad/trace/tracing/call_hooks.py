@@ -175,10 +175,7 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
 
 def leads_to_an_input(values: Iterable[Value | None]) -> bool:
     """Return whether a gradient can flow through any of the values to an input, rather than only to new leaves."""
-    for value in values:
-        if value is not None and value.type.requires_grad:
-            return True
-    return False
+    return any(value is not None and value.type.requires_grad for value in values)
 
 
 class Applied:

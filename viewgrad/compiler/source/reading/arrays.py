@@ -288,9 +288,8 @@ def view(out: Emitter, name: str, args: list[Any], keywords: dict[str, Any]) -> 
         if options:
             raise out.refused(f"{name} with {options[0][0]}= is not supported")
         out.reshapes = True
-    samples = [sample(base.kind)]
-    for each in rest:
-        samples.append(tuple([_sample(item, 1) for item in each]) if isinstance(each, tuple) else _sample(each, 1))
+    samples = [sample(base.kind), *[
+        tuple([_sample(item, 1) for item in each]) if isinstance(each, tuple) else _sample(each, 1) for each in rest]]
     if name == "reshape":
         sizes = rest[0] if isinstance(rest[0], tuple) else (rest[0],)
         kind = Arr(base.kind.dtype, len(sizes))
