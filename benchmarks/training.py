@@ -47,7 +47,7 @@ def measure_training(
             continue
         try:
             step = _step(engine, x, wanted, parameters)
-            loss = [float(step()) for _ in range(3)][-1]  # so that the first two updates must have been right
+            loss = [float(step()) for _ in range(3)][-1]  # this verifies the first two updates
             if expected is None:
                 expected = loss
             if abs(loss - expected) > 1e-9:

@@ -1,4 +1,4 @@
-"""More kinds of captured state: objects that hold others out of sight, and state that is looked up by computed names.
+"""More kinds of captured state: objects with hidden references, and state that is looked up by computed names.
 
 `OVERLOOKED` are kinds that guards once missed. Each has the form of those in captured_state.py.
 """

@@ -46,7 +46,7 @@ KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops", "nests", "inte
 
 
 class Enough(Exception):
-    """The requested number of programs has run compiled."""
+    """Raised when the requested number of programs has run compiled."""
 
 
 class Soak:
@@ -258,7 +258,7 @@ class Soak:
 
 
 def largest(arrays: list[Any]) -> float:
-    """Return the size of the greatest finite number."""
+    """Return the magnitude of the largest finite number."""
     sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in map(np.asarray, arrays)]
     return float(max(sizes, default=0.0))
 

@@ -1,7 +1,7 @@
 """Programs that write in place, drawn from a table of analytic lines, with derivatives by complex steps.
 
 The leaves of a program move along a direction by 1e-30 times i: the imaginary part of what NumPy then computes is the
-derivative along it, to the last digit, whatever is written where. Nothing is known here of how the library works.
+derivative along it, to the last digit, for any writes. Nothing is known here of how the library works.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ SHAPES = [(3,), (4,), (2, 3), (3, 3), (3, 3), (), (1, 3), (2, 1, 2), (0,), (2, 0
 
 
 class Wrong(AssertionError):
-    """Tensors and arrays gave different results, or only tensors raised an error."""
+    """Raised if tensors and arrays give different results, or if only tensors raise an error."""
 
 
 class AnalyticProgram:
-    """Leaves, a direction and lines, drawn from a seed.
+    """A random program: its leaves, a direction and its lines.
 
     Arguments:
-        seed: which program.
-        length: how many lines it has, at most.
+        seed: the seed of the program.
+        length: the maximum number of lines.
     """
 
     def __init__(self, seed: int, length: int = 6) -> None:
@@ -211,7 +211,7 @@ def total_of(names):
 
 
 def check(program: AnalyticProgram) -> str:
-    """Compare values, gradients, tangents and second derivatives; how far that went.
+    """Compare values, gradients, tangents and second derivatives; return how much could be compared.
 
     Raises:
         Wrong: if anything differs, or is refused.

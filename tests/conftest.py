@@ -140,10 +140,10 @@ def missing_library(error: BaseException | None) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Exclude the items and modules of tests, which are most of all objects, from garbage collection.
+    """Exclude test items and test modules, which make up most objects, from garbage collection.
 
-    Tracing also searches the objects of the collector. It then misses tensors in the globals of test modules, which
-    tests do not trace.
+    Tracing searches the objects that the collector tracks, so it misses tensors in the globals of test modules. No test
+    traces these.
     """
     gc.collect()
     gc.freeze()

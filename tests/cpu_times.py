@@ -53,7 +53,7 @@ class CpuTimes:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.path is not None:
             self.path.write_text(json.dumps(self.seconds, indent=0))
-        if len(self.seconds) < 100:  # a few tests that someone is at work on
+        if len(self.seconds) < 100:  # a run of only a few tests
             return
         terminalreporter.section("CPU time")
         for line in summary(self.seconds):
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def print_table(path: Path) -> None:
-    """Print the cost of files and of test functions, the dearest first."""
+    """Print the cost of files and of test functions, the most expensive first."""
     seconds = json.loads(path.read_text())
     for file, cost in by_file(seconds).most_common():
         print(f"{cost:8.1f} s  {file}")

@@ -8,7 +8,7 @@ __all__ = ["Product"]
 
 
 class Product(Function):
-    """In plain style: `forward` takes `ctx`."""
+    """A product whose `forward` takes `ctx`."""
 
     @staticmethod
     def forward(ctx, x, y):

@@ -103,7 +103,7 @@ STEPS = (1e-6, 3e-7, 4e-6)
 
 
 class Wrong(AssertionError):
-    """Tensors and arrays gave different results, or only tensors raised an error."""
+    """Raised if tensors and arrays give different results, or if only tensors raise an error."""
 
 
 class DrawnCall:
@@ -229,7 +229,7 @@ class DrawnCall:
 
 
 def check(call: DrawnCall) -> str:
-    """Compare a call with NumPy's; how far that went.
+    """Compare a call with NumPy's; return how much could be compared.
 
     Raises:
         Wrong: if anything differs.

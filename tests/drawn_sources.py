@@ -105,7 +105,7 @@ class Writer:
             return f"np.{self.draw.choice(['sin', 'tanh', 'cos'])}({one})"
         if pick == 10:
             return f"({one} / (1.5 + np.square({other})))"
-        if self.draw.random() < 0.5:  # a small integer among the operands, which is 0 now and then
+        if self.draw.random() < 0.5:  # a small integer among the operands, which is sometimes 0
             return f"((k % 3) * {one} {self.draw.choice(['and', 'or'])} {other})"
         return f"({one} if {self.condition(depth + 1)} else {other})"
 

@@ -36,7 +36,7 @@ DERIVATIVES = {
 
 
 class DualArray:
-    """`value`, and in the same layout its directional `change`."""
+    """An array `value` and, in the same layout, its directional `change`."""
 
     frozen = False  # under no_grad: results do not change, and writes keep changes as they are
 

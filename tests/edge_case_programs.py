@@ -21,7 +21,7 @@ KINDS = {}
 
 
 class Wrong(AssertionError):
-    """The result differs from the expectation of the kind of program."""
+    """Raised if the result is not what the kind of program expects."""
 
 
 class Draw(random.Random):
@@ -137,7 +137,7 @@ FAULTS = {
 
 @kind
 def checked_gradients(draw) -> None:
-    """gradcheck passes right backward passes and forward modes, and no others, for outputs of one element too."""
+    """gradcheck accepts correct backward passes and forward modes, and no others, for outputs of one element too."""
     name, forward_only = draw.choice(list(FAULTS)), draw.random() < 0.3
     fault, values, reduced = FAULTS[name], draw.array((draw.randint(1, 3),)), draw.random() < 0.7
 

@@ -34,7 +34,7 @@ GIVEN = {**MATH, **CALLED, **CAREFUL, **ARRAYS, "divided": divided}
 
 
 class Quotients(ast.NodeTransformer):
-    """Divides by `divided`."""
+    """Replaces divisions by calls of `divided`."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)

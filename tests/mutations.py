@@ -54,7 +54,7 @@ MUTATIONS = [
         ("a preserved window is kept as it is", 'saved.array = window.copy("K")', "saved.array = window"),
         ("memory from outside is not copied when saved", "saved.array = array.copy()", "saved.array = array"),
         ("a window that is saved twice is preserved once", "                saved.array = copied\n", ""),
-        ("a write behind the back is not noticed", "            saved.__class__ = LostTensor\n", "            pass\n"),
+        ("an external write is not detected", "            saved.__class__ = LostTensor\n", "            pass\n"),
     ),
     *faults(
         "tensor/saved_windows.py", "saved_windows copy_slices programs",

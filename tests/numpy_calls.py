@@ -1,6 +1,6 @@
 """Calls of every public function, ufunc and method of NumPy on numbers, with arrays and with tensors.
 
-The calls of each name by hand are in numpy_calls.txt; to those come calls with each option of `OPTIONS` that it takes.
+Handwritten calls of each name are in numpy_calls.txt. Calls with each option of `OPTIONS` that a name takes are added.
 `verdict` compares the value of a call with NumPy's, and its gradient with a difference. Run as a program, this file
 counts the verdicts: `python tests/numpy_calls.py`.
 """

@@ -21,7 +21,7 @@ from viewgrad.operators import OPERATORS
 
 
 def as_lists(value: Any) -> Any:
-    """Nested lists of the text of numbers, to the last digit."""
+    """Return nested lists of numbers as text, with all digits."""
     if isinstance(value, tuple | list):
         return [as_lists(item) for item in value]
     array = value.detach().numpy() if type(value) is vg.Tensor else np.asarray(value)
@@ -118,7 +118,7 @@ def refusals() -> Any:
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print all results."""
     found: dict[str, Any] = {}
     every = int(sys.argv[1])
     for operator in list(OPERATORS.values())[::every]:

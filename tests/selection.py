@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-# Cases that the default suite runs of each parametrised test whose name matches: the first pattern counts.
+# The number of cases that the default suite runs of each parametrised test; the first matching pattern counts.
 ALL = sys.maxsize
 CASES = {
     "test_rows.py::test_first_derivatives_at_one_sample": ALL,  # each operator

@@ -114,11 +114,11 @@ ALLOWED = ("cannot be viewed as", "more dimensions than allowed", "but the resul
 
 
 class Wrong(AssertionError):
-    """The results of tensors differ from those of arrays."""
+    """Raised if the results of tensors differ from those of arrays."""
 
 
 class Refused(AssertionError):
-    """Tensors refused arguments that arrays accept."""
+    """Raised if tensors reject arguments that arrays accept."""
 
 
 class SourceProgram:
@@ -323,7 +323,7 @@ def root_of(array):
 
 def is_another_matter(line, arrays) -> bool:
     """Return whether tensors need not agree with NumPy on the result of a line, or on its memory."""
-    # Of the bits of numbers tensors have copies; only the parts of complex numbers are views.
+    # A tensor's view of the bits of its numbers is a copy, except for the parts of complex numbers.
     bits, place = re.search(r"(\w+)[.]view[(](float|complex)", line), re.search(r"matmul.*out=(\w+)", line)
     if bits and arrays[bits[1]].dtype not in (float, complex):
         return True

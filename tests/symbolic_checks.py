@@ -138,7 +138,7 @@ def check_second(graph, gradient, leaves, given, outputs, wanted, weights, resul
     arriving = [w if each.requires_grad else None for each, w in zip(results, weights, strict=True)]
     all_outputs = run(gradient.f, leaves)
     inputs = gradient.df_inputs(leaves, all_outputs, arriving)
-    # A gradient that is undefined is zero: of zeros there are derivatives too.
+    # An undefined gradient stands for zeros, which can be differentiated.
     inputs = [
         np.zeros(value.type.shape, value.type.dtype) if each is None else each
         for value, each in zip(second.f.inputs, inputs, strict=True)

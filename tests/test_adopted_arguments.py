@@ -24,7 +24,7 @@ def leaf(value):
 
 
 def cubes(x):
-    """x**2 and x**3, written into a new array."""
+    """Return x**2 and x**3, written into a new array."""
     y = np.zeros(2)
     y[0] = x * x
     y[1] = x * y[0]

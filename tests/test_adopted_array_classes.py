@@ -27,7 +27,7 @@ class Signal(np.ndarray):
 
 
 class Quantity(np.ndarray):
-    """An array with a unit, as of astropy."""
+    """An array with a unit, as in astropy."""
 
     def __new__(cls, data, unit=None):
         made = np.array(data, dtype=float).view(cls)
@@ -93,7 +93,7 @@ SIGNAL, QUANTITY = Signal([1.0, 2.0, 3.0], 2.0), Quantity([1.0, 2.0, 3.0], "m")
 POINT = np.array([1.1, 1.25, 1.6])
 
 
-# Programs whose gradients are right.
+# Programs whose gradients are correct.
 RIGHT = {
     "an array of a class times a tensor": lambda x: (SIGNAL * x).sum() + (x * SIGNAL).sum() + SIGNAL @ x,
     "a class of values without history": lambda x: (Signal(np.ones(3), 2.0) * x).sum() + SIGNAL.energy() * x[0],

@@ -132,7 +132,7 @@ def test_functions_are_differentiated_as_they_are(program):
     check(program)
 
 
-def test_the_code_is_the_users_own():
+def test_adopted_functions_keep_the_code_of_the_original():
     adopted = vg.adopt(table)
     assert adopted.__code__ is table.__code__
     assert adopted.__name__ == "table" and adopted.__module__ == __name__

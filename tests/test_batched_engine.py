@@ -109,7 +109,7 @@ def test_rows_are_computed_at_once(monkeypatch):
     assert runs == [32, 32, 6]
 
 
-def test_hooks_recording_and_outer_histories_are_left_to_single_passes(monkeypatch):
+def test_hooks_recording_and_outer_histories_use_single_passes(monkeypatch):
     runs = []
     run = batched_engine.BatchedTask.run
     monkeypatch.setattr(batched_engine.BatchedTask, "run", lambda task: runs.append(task.count) or run(task))

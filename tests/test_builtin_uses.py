@@ -34,7 +34,7 @@ def bound(body, shadowed=()):
         "return isinstance(x, float) or isinstance(x, (int, float)) or isinstance(x, (int, (str, float)))",
     ],
 )
-def test_calls_with_numbers_are_pythons(body):
+def test_calls_with_numbers_match_python(body):
     assert bound(body) == ({"float"}, set())
 
 

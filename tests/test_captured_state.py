@@ -12,9 +12,9 @@ from captured_state import KINDS, WAYS, program, reset
 
 import viewgrad as vg
 
-# What adopted functions take from NumPy's counterparts, or copy: an error says so for attributes put into NumPy.
+# State that adopted functions copy, or read from viewgrad's counterparts of NumPy objects.
 NOT_ADOPTED = ("attribute of Polynomial", "attribute of a function of numpy", "statistics of a cache")
-# Some change the filter of warnings, which has none that makes errors beforehand.
+# Some programs change the warning filters, so no filter may turn warnings into errors before they run.
 pytestmark = pytest.mark.filterwarnings("default", "ignore::viewgrad.errors.NotCompiledWarning")
 
 

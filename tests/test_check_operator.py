@@ -170,8 +170,8 @@ def test_drawn_numbers_are_equal_or_well_separated(values):
     assert (np.diff(inside) > 1e-5).all()
 
 
-# What fails by chance, where another object has lain, in a function that stands for another one, and in a formula of an
-# in-place form with a function of its own; and a few others.
+# Operators that fail at random, at a reused address, in a function that replaces another one, and in an in-place
+# formula with a function of its own; and a sample of the others.
 SOME = [
     "random_mask",
     "keywords_lose_their_gradient",
@@ -229,7 +229,7 @@ def test_garbage_collector_is_enabled_after_a_failure():
 
 
 def test_program_of_a_random_result_is_repeated():
-    """A single run passes now and then: a random mask of six elements is drawn twice in one of 64 runs."""
+    """A single run passes occasionally: a random mask of six elements is drawn twice in one of 64 runs."""
     with pytest.raises(Failure) as found:
         check(WRONG["random_mask"])
     assert isinstance(ast.parse(found.value.program).body[-1], ast.For)

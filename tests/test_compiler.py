@@ -182,7 +182,7 @@ def test_a_compiled_function_pickles():
 
 
 @pytest.mark.parametrize("executor", ["python", NUMBA])
-def test_sums_are_as_accurate_as_numpys(executor):
+def test_sums_are_as_accurate_as_in_numpy(executor):
     compiled = vg.compile(lambda x: (x * 0.1).sum(), executor=executor)
     x = vg.Tensor(np.full((3, 40_000), 1.0), requires_grad=True)
     for _ in range(3):

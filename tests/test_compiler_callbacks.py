@@ -38,7 +38,7 @@ def operations_of(operator):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_gradients_by_formulas(name, monkeypatch):
+def test_gradients_match_formulas(name, monkeypatch):
     rng = np.random.default_rng(0)
     told = 0
     for operation, arrays in operations_of(OPERATORS[name]):

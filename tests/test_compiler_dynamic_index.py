@@ -117,7 +117,7 @@ def outcomes(f, arrays):
     results = results if isinstance(results, tuple) else (results,)
     value = results[0]
     loss = (value * np.cos(np.arange(value.size).reshape(value.shape))).sum()
-    alone = vg.autograd.grad(loss, leaves, retain_graph=True, allow_unused=True)  # by the program, others by a replay
+    alone = vg.autograd.grad(loss, leaves, retain_graph=True, allow_unused=True)  # by the program, without a replay
     first = vg.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
     total = sum([(g * np.sin(1.0 + np.arange(g.size).reshape(g.shape))).sum() for g in first if g is not None])
     second = vg.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else [None] * len(leaves)

@@ -280,7 +280,7 @@ def test_generators_without_a_seed_are_refused(name):
     compiled = vg.compile(f, executor="python", check=False)
     assert {compiled(leaf(1.0)).item() for _ in range(60)} == {0.0, 1.0}
     assert "without a seed" in compiled.explain()
-    assert isinstance(UNSEEDED[name](), float)  # and outside of traces all is as usual
+    assert isinstance(UNSEEDED[name](), float)  # outside traces, drawing works as usual
 
 @pytest.mark.parametrize("package", ["set", "unset"])
 def test_relative_imports_are_resolved_from_the_level_of_the_instruction(package, tmp_path, monkeypatch):
@@ -493,7 +493,7 @@ def test_compiler_failures_run_eagerly_with_a_warning(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [float, np.float64])
-def test_floats_that_change_become_inputs(kind):
+def test_changing_floats_become_inputs(kind):
     def f(x, alpha, rates):
         y = vg.zeros(len(x))
         for i in range(1, len(x)):

@@ -246,7 +246,7 @@ def test_drawn_programs_of_integers(executor, numbers):
 
 
 def drawn_program_agrees(number, executor):
-    """Compare a drawn program; how many calls of it ran compiled."""
+    """Compare a drawn program; return how many of its calls ran compiled."""
     program = drawn_integers.integer_program(number)
     compiled = compiled_by(executor, program, check=False)
     for call in range(3):

@@ -166,7 +166,7 @@ def test_control_flow_and_captured_state_are_guarded():
         return (y * y).sum()
 
     compiled = vg.compile(folded, executor="python")
-    for call in range(6):  # every third one takes another branch
+    for call in range(6):  # every third call takes the other branch
         x = vg.Tensor([1.0, -1.0, 2.0]) if call % 3 else vg.Tensor([-1.0, 1.0, -2.0])
         agree(hvp(compiled, (x,), (x,)), hvp(folded, (x,), (x,)))
         factor = vg.Tensor(2.0 + call)

@@ -78,7 +78,7 @@ def test_functions_that_are_dropped_leave_no_objects_and_no_sources(executor, mo
         numba_cache._shared.cache_clear()  # the last few hundred are kept on purpose
         return kept()
 
-    # Operators are recorded when they are first used. Tables of weak references are tidied up now and then.
+    # Operators are registered on first use. Tables of weak references are pruned occasionally.
     counts, sources = zip(*[used(range(number, number + 2)) for number in range(0, 10, 2)])
     assert all(each == sources[0] for each in sources)
     more = {name for name in counts[-1] if all(a.get(name, 0) < b.get(name, 0) for a, b in itertools.pairwise(counts))}

@@ -56,7 +56,7 @@ def test_events_of_replaced_programs_are_ignored():
     assert of.state is State.TRACED
 
 
-def test_eager_is_final():
+def test_eager_state_is_final():
     trace, program = object(), object()
     for event in (Traced(trace), Built(trace, program, True), NearSingular(3), Skipped(), FellBack("other")):
         of, _ = through(Traced(trace), FellBack("reason"), event)

@@ -38,7 +38,7 @@ def outcomes(f, arrays):
     given = [vg.Tensor(array, requires_grad=True) for array in arrays]
     value = f(*given)
     loss = (value * np.cos(np.arange(value.size).reshape(value.shape))).sum()
-    alone = vg.autograd.grad(loss, given, retain_graph=True, allow_unused=True)  # by the program, others by a replay
+    alone = vg.autograd.grad(loss, given, retain_graph=True, allow_unused=True)  # by the program, without a replay
     first = vg.autograd.grad(loss, given, create_graph=True, allow_unused=True)
     squares = sum([(g * g).sum() for g in first if g is not None and g.requires_grad], vg.zeros(1)[0])
     second = vg.autograd.grad(squares, given, allow_unused=True) if squares.requires_grad else [None, None]

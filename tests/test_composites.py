@@ -75,7 +75,7 @@ def test_tangents_of_handwritten_inplace_forms(name):
     np.testing.assert_allclose(tangent, (above - below) / (2 * step), atol=1e-8)
 
 
-def test_values_are_numpys():
+def test_values_match_numpy():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 2, 3))
     x, y = vg.Tensor(a), vg.Tensor(b)
@@ -107,7 +107,7 @@ def test_values_are_numpys():
         np.testing.assert_allclose(actual.numpy(), wanted, err_msg=str(number))
 
 
-def test_flip_is_a_view_as_numpys_is():
+def test_flip_returns_a_view_as_in_numpy():
     x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x.clone()
     np.flip(y)[0] = 10.0

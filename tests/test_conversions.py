@@ -20,7 +20,7 @@ from viewgrad.errors import (
     DetachedConversionWarning,
     UnsupportedFunctionError,
 )
-from viewgrad.func import transforms as func  # these do not adopt
+from viewgrad.func import transforms as func  # transforms that do not adopt
 from viewgrad.func.checkpoint import checkpoint
 
 LOG = logging.getLogger("test_conversions")
@@ -293,7 +293,7 @@ def test_expression_statements_are_silent_outside_transforms():
     assert losses == [6.0, 3.0]
 
 
-def test_numbers_are_warned_of_outside_of_transforms():
+def test_conversions_to_numbers_warn_outside_transforms():
     loss = vg.Tensor(3.0, requires_grad=True) * 2
     with pytest.warns(DetachedConversionWarning, match="plain number"):
         run_source("half = float(loss) / 2", loss=loss)
@@ -444,7 +444,7 @@ def source_of(sink, value, result, i):
 
 @settings(max_examples=80)
 @given(st.sampled_from(SINKS), st.sampled_from(VALUES), st.sampled_from(RESULTS), st.integers(0, 2), st.floats(0.6, 2))
-def test_drawn_programs_are_right_or_refused(sink, value, result, i, at):
+def test_drawn_programs_are_correct_or_refused(sink, value, result, i, at):
     """Each way to differentiate gives the derivative of the program on plain numbers, raises an error, or warns outside
     transforms.
     """

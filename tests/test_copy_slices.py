@@ -217,7 +217,7 @@ def test_writes_without_dimensions():
 # -- aliases -----------------------------------------------------------------------------------------------------------
 
 
-def test_writes_through_a_view_of_a_view_then_the_base_then_the_old_view():
+def test_writes_through_a_nested_view_its_base_and_an_old_view():
     def function(x):
         base = x * 1
         outer = base[1:]
@@ -329,7 +329,7 @@ def test_augmented_assignment_to_items_and_attributes():
     y = x * 1
     version = y._version
     y[0] += 1.0
-    assert y._version == version + 1  # the assignment that Python makes of it afterwards writes nothing
+    assert y._version == version + 1  # the assignment that ends an augmented assignment writes nothing
 
 
 # -- dtypes ------------------------------------------------------------------------------------------------------------
@@ -496,7 +496,7 @@ def test_writes_through_detach():
     assert numbers(x.grad) == [18.0, 36.0]
     y[0] = 1.0
     assert detached._version == 2 and numbers(detached) == [1.0, 60.0]
-    x.detach()[0] = 5.0  # also of a leaf
+    x.detach()[0] = 5.0  # a leaf can be written to in this way, too
     assert numbers(x) == [5.0, 2.0] and x._version == 1
 
 
@@ -574,7 +574,7 @@ def test_released_and_retained_writes(create):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("step", [4, 8, -8])
 def test_neg_in_place_of_a_strided_view(dtype, step):
-    # NumPy 2.4's negative(a, a) reads from wrong places at these strides, with AVX512 at least.
+    # With AVX512, negative(a, a) of NumPy 2.4 reads from wrong addresses for these strides.
     x = vg.Tensor(np.arange(40).astype(dtype))
     expected = x.tolist()
     expected[::step] = [-value for value in expected[::step]]

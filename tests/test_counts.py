@@ -282,7 +282,7 @@ def test_double_backward_of_a_row_fill_allocates_in_proportion_to_the_rows():
     assert totals[64][1] <= 4.5 * totals[16][1]
 
 
-def test_double_backward_of_a_row_fill_is_right():
+def test_double_backward_of_a_row_fill_is_correct():
     value, x = squared_row_fill(8)  # the sum of x ** 4
     (grad,) = vg.autograd.grad(value, x, create_graph=True)
     (second,) = vg.autograd.grad((grad * grad).sum(), x)
@@ -301,8 +301,8 @@ FORMS = {
     "halves of rows": lambda n: [(i // 2, slice(0, n // 2) if i % 2 else slice(n // 2, n)) for i in range(n)],
     "strided rows": lambda n: [(i, slice(None, None, 3)) for i in range(n)],
 }
-# A strided row meets the bounding boxes of all columns and touches a third of them: what is compared there is in
-# proportion to the number of written elements.
+# A strided row intersects the bounding boxes of all columns and touches a third of them, so the number of comparisons
+# is proportional to the number of written elements.
 WRITTEN = [form for form in FORMS if form != "strided rows"]
 
 
@@ -325,7 +325,7 @@ def test_windows_compared_per_write_do_not_grow_with_the_number_saved(saved, wri
         with vg.no_grad():
             for index in writes:
                 table[index] = 2.0
-        # Windows that are touched have to be compared; each is so once, since it is copied then.
+        # Each window that is touched is compared once, since the write copies it.
         compared[n] = (windows_of(table).compared - before - len(kept)) / len(writes)
     assert compared[256] <= max(2 * compared[32], 16)
 

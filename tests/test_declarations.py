@@ -50,13 +50,13 @@ REJECTED = {
     ),
     "grad mixed with grads": (
         (TWO, {"self": "grads[1] + grad"}, {}),
-        "operator 'bad', formula 'grads[1] + grad' for self, position 12: grad is mixed with grads; write grads[0] for "
-        "it, or name the gradients",
+        "operator 'bad', formula 'grads[1] + grad' for self, position 12: grad cannot be mixed with grads; write "
+        "grads[0] instead of grad, or name the gradients",
     ),
     "grad mixed with grads in two formulas": (
         ("bad(self, other) -> (first, second)", {"self": "grads[0] + grads[1]", "other": "2 * grad"}, {}),
-        "operator 'bad', formula '2 * grad' for other, position 5: grad is mixed with grads; write grads[0] for it, or "
-        "name the gradients",
+        "operator 'bad', formula '2 * grad' for other, position 5: grad cannot be mixed with grads; write "
+        "grads[0] instead of grad, or name the gradients",
     ),
     "grads[0] alone, one output": (
         ("bad(self)", {"self": "2 * grads[0]"}, {}),
@@ -68,13 +68,13 @@ REJECTED = {
     ),
     "named gradients mixed with grad": (
         (TWO, {"self": "grad_first + grad"}, {}),
-        "operator 'bad', formula 'grad_first + grad' for self, position 1: grad_first is mixed with grad; name all "
-        "incoming gradients alike",
+        "operator 'bad', formula 'grad_first + grad' for self, position 1: grad_first cannot be mixed with grad; "
+        "name all gradients",
     ),
     "named gradients mixed with grads": (
         (TWO, {"self": "grads[1] + grad_first"}, {}),
-        "operator 'bad', formula 'grads[1] + grad_first' for self, position 12: grad_first is mixed with grads; name "
-        "all incoming gradients alike",
+        "operator 'bad', formula 'grads[1] + grad_first' for self, position 12: grad_first cannot be mixed with grads; "
+        "name all gradients",
     ),
     "index out of range": (
         (TWO, {"self": "grads[0] + grads[2]"}, {}),
@@ -671,7 +671,7 @@ def test_an_in_place_variant_does_not_broadcast_its_target():
     with pytest.raises(ValueError):
         x.add_(vg.ones(2, 3))
     spread = define_op("spread(self, n)", forward=lambda x, n: x.sum() * n, derivatives={"self": "grad"}, inplace=True)
-    with pytest.raises(ValueError, match=r"a result of shape \(\) cannot be written over a tensor of shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"a result of shape \(\) cannot be written to a tensor of shape \(3,\)"):
         spread.inplace(x, 2)
 
 
@@ -971,7 +971,7 @@ def test_an_optional_tensor():
     assert x.grad.tolist() == np.ones((2, 3)).tolist()
 
 
-def test_zero_size_and_no_dimensions():
+def test_zero_size_and_zero_dimensions():
     softclip = softclip_operator()
     for shape in ((0, 3), ()):
         x = vg.Tensor(np.ones(shape), requires_grad=True)

@@ -72,7 +72,7 @@ def test_page(path):
     if path.parent.name != "semantics" and path.name != "errors.md":
         run_blocks(text, {"__name__": "__main__"}, path)
         return
-    # Each section is read by itself, after the lines that the page begins with.
+    # Each section runs by itself, after the lines at the top of the page.
     beginning, *sections = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)
     for section in sections:
         before = text.count("\n", 0, text.index(section))
@@ -202,7 +202,7 @@ def test_every_program_returns_the_gradient_or_the_documented_error(peers):
 
 
 @pytest.mark.parametrize("replay", [False, True])
-def test_here_every_program_has_second_derivatives_and_tangents(peers, replay):
+def test_every_program_has_second_derivatives_and_tangents(peers, replay):
     from libraries import Viewgrad
 
     library = Viewgrad()

@@ -52,7 +52,7 @@ def test_complex_values_are_refused_for_real_arguments_only():
         op(z, z)
 
 
-def test_several_outputs_options_and_lists_are_tried_too():
+def test_several_outputs_options_and_lists_are_checked():
     joined = define_op(
         "weighted_sum_of_kinds(tensors, *, weight=2.0)",
         forward=lambda tensors, *, weight=2.0: weight * sum(t * t for t in tensors),

@@ -96,7 +96,7 @@ def test_a_new_shape_of_an_argument_is_not_traced():
         assert x.shape == (2, 2)
 
 
-def test_a_hash_is_a_guard():
+def test_hashing_a_value_adds_a_guard():
     traced = vg.symbolic.function_of(looked_up, vg.Tensor(POINT), escapes="guard")
     with pytest.raises(vg.errors.GuardError, match=r"hash\(\)"):
         traced(vg.Tensor([1.0, 1.0, 0.0, 0.0]))

@@ -71,8 +71,8 @@ LEAVES = {
     "a sum in place": (_as_added, TypeError, r"plain array, which has no history"),
     "fill": (_as_filled, ValueError, "array element"),
     "a field": (_as_field, AutogradError, r"zeros\(\), empty\(\)"),
-    "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "make that a tensor first"),
-    "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "make that array a tensor"),
+    "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "create the array with"),
+    "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "create the array with"),
     "np.put": (lambda x: np.put(np.zeros(2), [0], x), AutogradError, "np.put"),
     "np.asarray": (lambda x: np.asarray(x), AutogradError, r"tensor itself, which is an array, or asarray\(\) of"),
     "np.float64": (lambda x: np.float64(x), AutogradError, r"np.float64\(x\)"),
@@ -200,7 +200,7 @@ def test_messages_name_the_requested_function(x):
     with pytest.raises(UnsupportedFunctionError, match=r"no operator for numpy\.packbits"):
         np.packbits(x)
     for three in (3, np.int64(3)):
-        with pytest.raises(DifferentiabilityError, match=r"argument 0 is the int.* 3; pass 3\.0"):
+        with pytest.raises(DifferentiabilityError, match=r"argument 0 is the int.* 3, .*; pass 3\.0"):
             vg.func.grad(lambda a: a * 2)(three)
     with pytest.raises(AutogradError, match=r"use the tensor itself, which is an array"):
         np.asarray(x)

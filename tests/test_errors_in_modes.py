@@ -15,7 +15,7 @@ from viewgrad.autograd.modes.profile import profile
 from viewgrad.errors import AutogradError
 
 # -- programs ----------------------------------------------------------------------------------------------------------
-# Each gets `s`, a scalar, `v` of three elements and `m` of (2, 3), all computed; it returns something or raises.
+# Each takes a scalar `s`, a vector `v` of shape (3,) and a matrix `m` of shape (2, 3), which all have a history.
 
 
 def broadcast(s):
@@ -223,7 +223,7 @@ WRITERS = {
 )  # fmt: skip
 @settings(max_examples=400)
 @pytest.mark.filterwarnings("ignore")
-def test_drawn_writes_are_numpys_in_every_mode(target, writer, index, value, mode):
+def test_drawn_writes_match_numpy_in_every_mode(target, writer, index, value, mode):
     """Tensors give NumPy's result or an error, never another value; errors of NumPy are raised too."""
     ours, theirs = TARGETS[target]
     index, value = INDICES[index], ASSIGNED[value]

@@ -21,7 +21,7 @@ from viewgrad.errors import (
     TraceError,
     UnsupportedFunctionError,
 )  # fmt: skip
-from viewgrad.func import transforms as func  # these do not adopt
+from viewgrad.func import transforms as func  # transforms that do not adopt
 from viewgrad.tensor import escapes
 from viewgrad.tensor.escapes import DETACHES, ENDS, ESCAPES, KEEPS, REFUSES, STEPS
 

@@ -65,7 +65,7 @@ def test_threads_and_a_cluster_fit_what_one_process_fits(example, monkeypatch, c
     ):
         found.append(example.fit_on_cluster(client, batches)[0])
         assert len(client.scheduler_info()["workers"]) == 2
-        x = client.submit(lambda t: vg.exp(t), vg.ones(3)).result()  # tensors and operators travel, too
+        x = client.submit(lambda t: vg.exp(t), vg.ones(3)).result()  # tensors and operators can be pickled, too
         np.testing.assert_allclose(x.numpy(), np.e)
     for fits in found:
         for (parameters, error), (same, same_error) in zip(fits, expected, strict=True):

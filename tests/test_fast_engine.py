@@ -575,7 +575,7 @@ def test_gradients_are_added_to_the_gradient_of_a_large_sum():
     assert np.array_equal(x.grad.numpy(), expected)
 
 
-def test_a_part_is_added_to_the_gradient_of_a_large_sum():
+def test_partial_gradients_are_added_to_the_gradient_of_a_large_sum():
     x = vg.full((MANY,), 3.0, requires_grad=True)
     part = x[1:3] * 10.0
     total = x.sum()

@@ -150,7 +150,7 @@ def test_masked_arrays_are_refused_beside_a_history():
 
 
 class Measured:
-    """Something that has its values as a tensor."""
+    """An object that converts itself to a tensor."""
 
     def __init__(self, values):
         self.values = values

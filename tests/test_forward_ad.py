@@ -41,7 +41,7 @@ def differences(program, *pairs):
 
 
 def check(program, *pairs):
-    """Hold the tangent against differences, and against reverse mode."""
+    """Compare the tangent with differences and with reverse mode."""
     value, tangent = jvp(program, *pairs)
     np.testing.assert_allclose(value, program(*[vg.Tensor(a) for a, _ in pairs]).numpy())
     if tangent is None:

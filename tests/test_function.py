@@ -27,7 +27,7 @@ def assert_same(actual, expected):
 
 
 class ProductSeparate(Function):
-    """With setup_context."""
+    """A function with setup_context."""
 
     @staticmethod
     def forward(x, y, scale=2.0):
@@ -45,7 +45,7 @@ class ProductSeparate(Function):
 
 
 class Exp(Function):
-    """Saves its output."""
+    """A function that saves its output."""
 
     @staticmethod
     def forward(ctx, x):
@@ -60,7 +60,7 @@ class Exp(Function):
 
 
 class ScaleInPlace(Function):
-    """Writes to its first input, whose old value it needs."""
+    """A function that writes to its first input, whose old value it needs."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -76,7 +76,7 @@ class ScaleInPlace(Function):
 
 
 class SumAndProduct(Function):
-    """Two outputs."""
+    """A function with two outputs."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -543,7 +543,7 @@ def test_second_derivative_through_a_saved_intermediate_is_an_error_and_not_zero
     assert_same(g, [12.0])
     with pytest.raises(FunctionError, match="neither an input nor an output"):
         grad(g, x)
-    # As far as it does not lead through the intermediate, the second derivative is there.
+    # The part of the second derivative that does not lead through the intermediate is available.
     seed = leaf(1.0)
     (g,) = grad(Cube.apply(x.detach().requires_grad_()), x, grad_outputs=seed, allow_unused=True)
     assert g is None
@@ -1376,7 +1376,7 @@ def test_jvp_of_a_custom_function_gets_saved_values():
         y = forward_ad.make_dual(x.detach(), vg.ones(2)).clone()
         AddSquare.apply(y, y)
         np.testing.assert_array_equal(forward_ad.unpack_dual(y).tangent, [3.0, 5.0])
-        # The history that the value had is not known: no wrong second derivative.
+        # The history of the old value is unknown, so the second derivative raises an error.
         y = forward_ad.make_dual(x, vg.ones(2)).clone()
         AddSquare.apply(y, y)
         with pytest.raises(FunctionError, match="history is not known"):

@@ -273,7 +273,7 @@ def test_memory_from_outside_was_copied_when_saved():
 # -- preserved, forbid_mutation ----------------------------------------------------------------------------------------
 
 
-def test_preserved():
+def test_preserved_windows():
     x = leaf(1.0, 2.0, 3.0, 4.0)
     y = x * 1
     assert preserved(y) == []

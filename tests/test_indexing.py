@@ -1,4 +1,4 @@
-"""Composition of two basic indices."""
+"""Indexing: composed indices, and reads and writes by masks and index arrays."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_tensors_beside_none_keep_their_history_when_assigned():
     np.testing.assert_array_equal(vg.autograd.grad(out[1:].sum(), x)[0].numpy(), [1.0, 1.0, 1.0])
 
 
-def test_whole_numbers_of_any_size_are_assigned_as_numpy_does():
+def test_integers_of_any_size_are_assigned_as_in_numpy():
     x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * 2.0
     y[0] = 10**30

@@ -348,7 +348,7 @@ def test_backward_passes(program, kind, stride, request):
 @pytest.mark.parametrize("stride", [1999, pytest.param(11, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", PROGRAMS[:3])
 def test_backward_passes_over_dual_tensors(program, stride):
-    """The tangents of gradients are right, or absent if the pass was interrupted."""
+    """The tangents of gradients are correct, or absent if the pass was interrupted."""
 
     def prepare():
         leaf = vg.Tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
@@ -573,7 +573,7 @@ def steps_of(kind, y, leaf, row, refused):
 
 @pytest.mark.parametrize("kind", ["elements", "rows", "views", "one element"])
 def test_threads_that_write_to_one_tensor(kind, monkeypatch):
-    """The gradients are right, or an error says that they are unavailable."""
+    """The gradients are correct, or an error says that they are unavailable."""
     monkeypatch.setattr(viewgrad.tensor.node, "PATIENCE", 5.0)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -14,7 +14,7 @@ from viewgrad.numpy.masked import MaskedTensor
 X = np.array([[1.5, -2.0, 0.5], [3.0, 0.7, -0.1]])
 BAD = np.array([[1.5, np.nan, 0.5], [np.inf, 0.7, -0.1]])
 
-# Of NumPy's namespace or of viewgrad's, and an array.
+# Functions of NumPy's or viewgrad's namespace and an array.
 PROGRAMS = {
     "masked_invalid": lambda np, x: np.ma.masked_invalid(x).sum(),
     "mean of an axis": lambda np, x: np.ma.masked_invalid(x).mean(axis=0),

@@ -30,7 +30,7 @@ def contracted(z):
     return np.einsum("ij,j->i", MATRIX, z)
 
 
-# Each masks elements that are not finite; then the same without the mask; and where it is differentiable.
+# By name: a program that masks nonfinite elements, and an equivalent program without a mask.
 PROGRAMS = {
     "where": (lambda z: chosen(z * FACTORS).sum(), lambda z: (z * FINITE).sum()),
     "assignment": (lambda z: (written(z * FACTORS) ** 2).sum(), lambda z: ((z * FINITE) ** 2).sum()),
@@ -182,7 +182,7 @@ def of_tensors_only(operator):
 
 
 @pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if of_tensors_only(operator)])
-def test_slopes_of_masked_elements_that_are_not_finite_do_not_count(name):
+def test_infinite_slopes_of_masked_elements_are_ignored(name):
     operator = OPERATORS[name]
     names = [argument.name for argument in operator.signature.arguments if argument.default is None]
     inside = 1.5 if name == "arccosh" else 0.4

@@ -190,7 +190,7 @@ OURS = (vg.Tensor, Node, SavedTensor, Storage, DifferentiableViewMeta)
 
 @contextlib.contextmanager
 def nothing_left(kinds=OURS):
-    """Whatever tensors, nodes and the like the block makes have to be gone after it, with the collector off."""
+    """Assert that the tensors and nodes created in the block are released without the garbage collector."""
     gc.collect()
     gc.freeze()  # hides the existing objects
     gc.disable()
@@ -492,7 +492,7 @@ def test_scipy_functions_leave_no_cycles():
 
 
 def require_freed(function):
-    """Require that the second and third call release their argument without the collector of cycles."""
+    """Require that the second and third call release their argument without the cyclic garbage collector."""
     for _ in range(3):
         gc.collect()
         gc.disable()

@@ -655,7 +655,7 @@ def test_an_error_in_a_node_leaves_leaves_unchanged(create):
     with pytest.raises(FreedGraphError):
         total.backward()
     assert x.grad is None and w.grad is None
-    middle.sum().backward()  # it ran nothing of this
+    middle.sum().backward()  # the failed pass ran none of these nodes
     assert numbers(x.grad) == [36.0] and numbers(w.grad) == [24.0]
     (x * w).sum().backward()
     assert numbers(x.grad) == [39.0]

@@ -65,7 +65,7 @@ def test_gradients_of_peeled_loops_match_the_plain_engine(peel, act, watched, la
         np.testing.assert_allclose(ours, plain, rtol=1e-12, atol=1e-12)
 
 
-def test_reading_at_every_depth_takes_each_window_once(monkeypatch):
+def test_reading_nested_views_takes_each_window_once(monkeypatch):
     taken = []
     window = IndexViewBackward.window
     monkeypatch.setattr(IndexViewBackward, "window", lambda node, grad: taken.append(node) or window(node, grad))
@@ -87,7 +87,7 @@ def test_reading_at_every_depth_takes_each_window_once(monkeypatch):
     assert counts[1] <= 2.2 * counts[0]
 
 
-def test_chains_followed_once_remember_no_windows(monkeypatch):
+def test_chains_differentiated_once_store_no_windows(monkeypatch):
     noted = []
     windows = fast_engine.AccumulatorWindow
     window_of = windows.of

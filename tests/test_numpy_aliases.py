@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors in common spellings: keywords, tuples, numbers for lists."""
+"""NumPy functions on tensors, called in common spellings: with keywords, tuples, or numbers instead of lists."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ SAME = {
 
 @pytest.mark.parametrize("name", SAME)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_values_are_numpys_and_gradients_are_slopes(name):
+def test_values_match_numpy_and_gradients_match_differences(name):
     function = SAME[name]
     x = leaf(MATRIX)
     result, expected = function(x), function(MATRIX)
@@ -54,7 +54,7 @@ def test_full_like_sends_the_gradient_of_all_elements_back():
     row = leaf([1.0, 2.0, 3.0])
     np.testing.assert_array_equal(grad((np.full_like(x, row) * MATRIX).sum(), row)[0].numpy(), MATRIX.sum(0))
     assert np.full_like(x, 3, dtype=int, shape=(2,)).tolist() == [3, 3]
-    with pytest.raises(TypeError, match=r"full_like.*make that a tensor first"):
+    with pytest.raises(TypeError, match=r"full_like.*create the array with"):
         np.full_like(MATRIX, s)
 
 

@@ -9,11 +9,11 @@ import numpy_calls
 import pytest
 from numpy_calls import CLEAR, RIGHT, WARNED
 
-# Refused with history, by a message that says what to do: access to memory or bytes.
+# Access to memory or bytes, which raises for tensors with a history.
 REFUSED = {"ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield"}  # fmt: skip
-# These refuse one option.
+# Functions with one option that raises for tensors with a history.
 OPTION_REFUSED = {"linalg.qr"}
-# These return numbers of Python, with a warning.
+# Functions that return Python numbers, with a warning.
 PLAIN = {"ndarray.item", "ndarray.tolist", "ndarray.tobytes", "ndarray.__float__", "ndarray.__complex__"}
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "coming-from-numpy.md"
 ALL = numpy_calls.all_calls()
@@ -21,7 +21,7 @@ PARTS = 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_calls_are_right_or_refused_with_a_way_out(part):
+def test_calls_are_correct_or_refused_with_advice(part):
     for name in list(ALL)[part::PARTS]:
         if name == "i0" and not importlib.util.find_spec("scipy"):
             continue
@@ -47,8 +47,8 @@ def test_every_public_name_is_called():
 
 
 def test_the_guide_has_current_figures():
-    """The guide states the share of names all of whose calls are right, and the version of NumPy."""
-    told = re.search(r"Of (\d+) names .*?, (\d+) are right .*?NumPy ([\d.]+)\.", GUIDE.read_text(), re.DOTALL)
+    """The guide states the share of names all of whose calls are correct, and the version of NumPy."""
+    told = re.search(r"Of (\d+) names .*?, (\d+) are correct .*?NumPy ([\d.]+)\.", GUIDE.read_text(), re.DOTALL)
     assert told is not None
     counted, right, version = told.groups()
     assert int(right) > 0.95 * int(counted)

@@ -39,7 +39,7 @@ def filtered(np, m):
     return state
 
 
-# Of NumPy's namespace or of viewgrad's, and a matrix.
+# Functions of NumPy's or viewgrad's namespace and a matrix.
 PROGRAMS = {
     "products": lambda np, m: m * m.T * m,
     "products with vectors": lambda np, m: m * np.matrix([1.0, 2.0, 3.0]).T + m * m[:, 0] * 2.0,
@@ -129,7 +129,7 @@ def test_functions_of_scipy_take_matrices():
     assert np.isclose(vg.grad(f)(0.7), (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6)
 
 
-def test_matrices_refuse_the_same_as_numpys():
+def test_matrices_reject_what_numpy_rejects():
     m = vnp.matrix(vg.Tensor(X, requires_grad=True))
     with pytest.raises(ValueError, match="2-dimensional"):
         vnp.matrix(vg.Tensor(np.zeros((2, 2, 2))))

@@ -213,7 +213,7 @@ def test_attributes_match_numpy():
     x = leaf(*VALUES)
     assert {name: getattr(x, name) for name in TELLS} == TELLS
     assert x.flags.c_contiguous
-    assert not x.data.requires_grad  # the tensor without its history, as PyTorch has it
+    assert not x.data.requires_grad  # the tensor without its history, as in PyTorch
 
 
 @pytest.mark.parametrize("name", HANDS_OUT)
@@ -259,7 +259,7 @@ def test_flat_is_compared_element_by_element():
         hash(x.flat)
 
 
-def test_nditer_over_objects_is_numpys():
+def test_nditer_over_objects_matches_numpy():
     found = np.empty((1, 2), object)
     found[0, 0], found[0, 1] = leaf(*VALUES), leaf(1.0)
     assert [each.item().shape for each in np.nditer(found, flags=["refs_ok"])] == [numpy.shape(VALUES), (1,)]

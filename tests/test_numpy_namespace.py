@@ -114,7 +114,7 @@ def test_types_of_sctypedict_cast_tensors():
     assert np.sctypeDict["bool"] is numpy.bool_ and list(np.sctypeDict) == list(numpy.sctypeDict)
 
 
-def test_random_numbers_are_numpys():
+def test_random_numbers_match_numpy():
     np.random.seed(3)
     numpy_state = numpy.random.RandomState(3)
     assert np.random.rand(3).tolist() == numpy_state.rand(3).tolist()
@@ -202,7 +202,7 @@ def test_arrays_made_of_scalars_can_be_written_to(name):
 
 
 class Attributes:
-    """What is built in, as attributes of a class: the object is not an argument of theirs."""
+    """Built-in functions stored as class attributes are not bound: they do not receive the object."""
 
     sine, product, line, join = math.sin, np.multiply, np.zeros, np.array
 
@@ -247,7 +247,7 @@ def test_views_of_tensors_as_arrays(found, right):
     assert numpy.array_equal(found().numpy(), right)
 
 
-def test_arange_of_tensors_has_the_digits_of_numpys():
+def test_arange_of_tensors_rounds_as_in_numpy():
     drawn = numpy.random.default_rng(0)
     for _ in range(100):
         given = drawn.uniform(-3, 3), drawn.uniform(4, 6), drawn.uniform(0.01, 0.5)

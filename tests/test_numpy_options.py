@@ -83,7 +83,7 @@ def test_reductions_by_any_ufunc_begin_with_its_identity_and_choose(ufunc):
     assert np.hypot.reduce(leaf([-1.5])).item() == 1.5
 
 
-def test_reductions_of_truth_values_have_all_options():
+def test_reductions_of_bools_accept_all_options():
     x, a = leaf(MATRIX), MATRIX
     for ufunc in (np.logical_and, np.logical_or, np.logical_xor):
         for options in ({}, {"axis": 1, "where": a > 0}, {"axis": None, "keepdims": True}, {"initial": True}):

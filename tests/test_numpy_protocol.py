@@ -17,7 +17,7 @@ def x():
     return vg.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
 
 
-def test_names_and_positions_are_numpys(x):
+def test_names_and_positions_match_numpy(x):
     a = x.detach().numpy()
     for result, wanted in [
         (np.sum(a=x, axis=0), a.sum(axis=0)),

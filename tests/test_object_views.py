@@ -183,7 +183,7 @@ def test_attributes_change_as_without_adoption(calls):
 
 
 def test_attribute_moved_to_the_last_name():
-    """The last attribute deleted and its value stored under a new name: the same values in the same order."""
+    """If the last attribute is deleted and its value stored under a new name, values and order are the same."""
     for names in itertools.permutations(NAMES[:3]):
         own = Node.__new__(Node)
         for i, name in enumerate(names):

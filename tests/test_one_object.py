@@ -104,7 +104,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("name, args, options", CALLS, ids=[f"{call[0]}-{i}" for i, call in enumerate(CALLS)])
-def test_functions_compute_the_same_as_numpys(name, args, options):
+def test_functions_match_their_numpy_counterparts(name, args, options):
     def given(value, kind):
         if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
             return [given(each, kind) for each in value]
@@ -168,7 +168,7 @@ class Layer:
     total = vg.sum
 
 
-def test_functions_bind_as_numpys_do():
+def test_functions_bind_arguments_as_in_numpy():
     layer = Layer()
     assert layer.activation(0.0) == 0.0 and layer.make(2).shape == (2,)
     assert layer.activation is vg.tanh and copy.deepcopy(layer.activation) == vg.tanh

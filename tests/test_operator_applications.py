@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("frozen_objects")
 __all__ = ["operators_as_before"]
 
 CALLS = gallery.applied.CALLS
-# Right at the call given, wrong at others that they accept: batches.
+# Operators that are correct for the given call and wrong for others they accept: batches.
 REALLY_WRONG_ELSEWHERE = {
     "FocalLoss": "shapes",
     "OnePole": "shapes",

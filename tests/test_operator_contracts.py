@@ -601,7 +601,7 @@ def test_meaningless_negative_option_is_noted():
 
 
 class Attention(Function):
-    """Written for matrices: of stacks, `.T` turns all axes around."""
+    """A function of matrices; for stacks, `.T` reverses all axes."""
 
     @staticmethod
     def forward(ctx, q, k):
@@ -788,7 +788,7 @@ class Kepler(Function):
 
 
 class ProductOfMatrices(Function):
-    """Written for matrices: of stacks, `.T` turns all axes around."""
+    """A function of matrices; for stacks, `.T` reverses all axes."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -878,7 +878,7 @@ def test_results_of_single_precision_are_noted():
     assert any("digits of single precision" in notice for notice in report.notices), report
 
 
-def test_names_and_conjugate_spectra_do_not_claim_complex_arguments():
+def test_complex_arguments_are_not_inferred_from_names_and_conjugate_spectra():
     class Turned(Function):
         @staticmethod
         def forward(ctx, angle):

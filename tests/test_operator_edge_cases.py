@@ -57,7 +57,7 @@ def test_eigh_of_complex_matrices(of, triangle):
 
 
 @pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0].real.sum(), lambda a: np.linalg.eigh(a)[1].real.sum()])
-def test_losses_that_depend_on_phases_are_refused(of):
+def test_losses_that_depend_on_eigenvector_phases_are_refused(of):
     loss = of(leaf_of(complex_matrix(3, 3)))
     with pytest.raises(DifferentiabilityError, match="depends on the phases"):
         loss.backward()
@@ -233,7 +233,7 @@ def test_missing_values_have_no_gradient():
     ids=lambda function: function.__name__,
 )
 @pytest.mark.parametrize("axis", [None, 0, 1])
-def test_reductions_that_pass_over_missing_values(function, axis):
+def test_reductions_that_skip_missing_values(function, axis):
     x = np.random.default_rng(0).standard_normal((3, 4))
     there = np.array([[True, False, True, True], [True, True, False, True], [False, True, True, True]])
     holed = np.where(there, x, np.nan)
@@ -324,7 +324,7 @@ def test_gradients_survive_updates_of_running_statistics():
     x = leaf_of(np.random.default_rng(0).standard_normal((4, 2)))
     mean, var = vg.zeros(2), vg.Tensor([4.0, 9.0])
     calm = vg.batch_norm(x, mean, var, eps=0.0)
-    vg.batch_norm(x, mean, var, training=True)  # writes over what was saved
+    vg.batch_norm(x, mean, var, training=True)  # overwrites saved values
     calm.sum().backward()
     np.testing.assert_allclose(x.grad, np.broadcast_to([1 / 2, 1 / 3], (4, 2)))
 
@@ -563,7 +563,7 @@ def test_a_large_gradient_of_an_exponential_keeps_its_digits():
     np.testing.assert_array_equal(nothing.numpy(), 0)
 
 
-def test_least_squares_of_whole_numbers_have_gradients():
+def test_least_squares_of_integers_have_gradients():
     a, b = np.array([[1, 2], [3, 4], [5, 7]]), vg.Tensor([1.0, 2.0, 2.0], requires_grad=True)
     (g,) = vg.autograd.grad(vg.lstsq(a, b)[0].sum(), b)
     np.testing.assert_allclose(g.numpy(), np.linalg.pinv(a).sum(0), atol=1e-12)

@@ -72,7 +72,7 @@ def test_the_galleries_are_large():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", {fault.operator: fault.name for fault in FAULTS.values()}.values())
-def test_a_polished_operator_passes(name, tmp_path):
+def test_a_fixed_operator_passes(name, tmp_path):
     operator, means = build(FAULTS[name], tmp_path, mended=True)
     check(operator, FAULTS[name], means)
 

@@ -1,4 +1,4 @@
-"""Operators as people write their first ones, and with care: right ones pass, faults are named."""
+"""Operators as newcomers write them, and careful versions: correct ones pass, faults are named."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ DRAFTS = (
 )
 MODULES = (*DRAFTS, gallery.careful, gallery.sixth_drafts, gallery.seventh_drafts)
 CALLS = {name: (module, *module.CALLS[name]) for module in MODULES for name in module.CALLS}
-# Right at the call given, wrong at others that they accept: -1 for no padding, a width of zero, batches, a power of 1,
-# kinks of parts, a mean over rows, and 0 log 0.
+# Operators that are correct for the given call and wrong for others they accept: -1 for no padding, a width of
+# zero, batches, a power of 1, kinks of parts, a mean over rows, and 0 log 0.
 REALLY_WRONG_ELSEWHERE = {
     "PaddedEmbedding": "options",
     "MixtureLogLikelihood": "special points",
@@ -52,9 +52,9 @@ REALLY_WRONG_ELSEWHERE = {
     "LogisticLossOfLabels": "shapes",
     "RowEntropy": "values",
 }
-# Second derivatives are lost without a word in arrays on the context.
+# Arrays stored on the context silently lose second derivatives.
 LOST_TWICE = {"Softplus", "LogSumExpScalar", "RateToPrice"}
-# Right at the call given, wrong at others that they are hardly meant for.
+# Operators that are correct for the given call and wrong for calls that they are probably not meant for.
 NOTES = {
     "Projection": "it accepts other lengths (a few), but its gradient is wrong for them",
     "SelectColumns": "numbers of dimensions",
@@ -132,7 +132,7 @@ def relative_growth(x):
 
 
 class CappedSlope(Function):
-    """The slope of exp stops to grow at 20."""
+    """The slope of exp is clipped at 20."""
 
     @staticmethod
     def forward(ctx, x):

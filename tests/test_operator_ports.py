@@ -1,4 +1,4 @@
-"""Operators as public code defines them: right ones pass, and faults are named with programs that fail."""
+"""Operators as public code defines them: correct ones pass, and faults are named with programs that fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["operators_as_before"]
 
 CALLS = {name: (module, *call) for module in (gallery.ported, gallery.published) for name, call in module.CALLS.items()}
 EDITS = {**gallery.ported_faults.EDITS, **gallery.published_faults.EDITS}
-# Right at the call given, wrong at others that they accept: a negative limit, large scores, stacks.
+# Operators that are correct for the given call and wrong for others they accept: negative limits, large scores, stacks.
 REALLY_WRONG_ELSEWHERE = {
     "ClipLearned": "special points",
     "ListLikelihood": "values",

@@ -174,7 +174,7 @@ def test_other_threads_are_not_counted():
     assert p.operators == []
 
 
-def test_the_tables():
+def test_tables():
     x = random_leaf(3)
     with profile() as p:
         for name in ("exp", "sin", "cos", "tanh"):
@@ -211,7 +211,7 @@ def test_the_trace_has_the_format_of_trace_viewers(tmp_path):
     with profile(trace=False) as short:
         x.exp()
     assert short.operators[0].calls == 1
-    with pytest.raises(ValueError, match="trace=False"):
+    with pytest.raises(ValueError, match="create it with trace=True"):
         short.save_trace(tmp_path / "none.json")
     assert not (tmp_path / "none.json").exists()
 

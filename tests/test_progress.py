@@ -63,7 +63,7 @@ def test_no_progress_bar_in_log_files():
         (("benchmarks.compiled", "--quick", "--only", "recurrence"), "0/1 recurrence"),
     ],
 )
-def test_commands_show_it(arguments, seen, tmp_path):
+def test_commands_show_a_progress_bar(arguments, seen, tmp_path):
     arguments = [str(tmp_path) if argument == os.devnull else argument for argument in arguments]
     written = shown(*arguments)
     assert "\r[" in written and seen in written

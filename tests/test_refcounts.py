@@ -89,14 +89,14 @@ def test_probes_count_variables_of_other_threads(name):
 
 
 @pytest.mark.skipif(SWITCHED_OFF, reason="switched off on purpose")
-def test_this_interpreter_counts_as_the_probes_expect():
+def test_probes_match_reference_counts_of_this_interpreter():
     # If this fails, the library is correct but slow: it copies everything that might be shared.
     assert refcounts.TRUSTED
     for name, probe in refcounts.PROBES.items():
         assert getattr(refcounts, name) == probe(Thing) > 0
 
 
-def test_a_probe_that_counts_otherwise_is_not_trusted():
+def test_probes_with_unexpected_counts_are_not_trusted():
     assert refcounts.checked_count(lambda make: 2) is None
     assert refcounts.checked_count(lambda make: refcounts.getrefcount(make()) * 2) is None
     assert refcounts.checked_count(lambda make: sys.maxsize) is None

@@ -42,7 +42,7 @@ def over(operators, every=1):
 DERIVATIVES = ("values", "gradients", "second derivatives", "forward mode")
 FORMS = ("memory shared with arguments", "layouts of arguments", "dtypes", "in-place form")
 FIRST, LAST = map(PROPERTIES.index, ("arguments are not modified", "nothing is left of a call"))
-CIRCUMSTANCES = PROPERTIES[FIRST:LAST]
+OTHER_PROPERTIES = PROPERTIES[FIRST:LAST]
 
 
 def unexpected(report):
@@ -80,15 +80,15 @@ def test_values_and_derivatives(operator):
 
 
 @over(DIFFERENTIABLE)
-def test_forms(operator):
+def test_call_forms(operator):
     properties = [name for name in FORMS if name != "dtypes" or operator.name != "spacing"]
     check(samples_of(operator)[0], properties)  # but for spacing, which is a property of the dtype
 
 
 @over(DIFFERENTIABLE, every=4)
-def test_circumstances(operator):
+def test_other_properties(operator):
     for sample in samples_in_each_kind(operator)[::2]:
-        check(sample, CIRCUMSTANCES)
+        check(sample, OTHER_PROPERTIES)
 
 
 @over(ELEMENTWISE, every=8)
@@ -103,7 +103,7 @@ def test_real_arguments_beside_complex_ones(operator):
 
 @pytest.mark.slow
 @over(DIFFERENTIABLE)
-def test_everything(operator):
+def test_all_properties(operator):
     """Check each operator as a user would: on its own samples, then on all derived calls."""
     check_operator(operator)
 
@@ -157,7 +157,7 @@ def calls_of(operator, function):
             inspect.signature(function).bind(*sample.args, **sample.kwargs)
         except TypeError:
             continue
-        except ValueError:  # it has no signature
+        except ValueError:  # the function has no signature
             pass
         yield sample
 

@@ -113,7 +113,7 @@ def test_interleaved_windows_of_a_flat_view_are_not_compared():
         assert storage.windows.compared == len(kept)
 
 
-def test_dead_windows_are_forgotten():
+def test_dead_windows_are_removed():
     root = np.zeros((100, 4))
     storage = Storage(root)
     for i in range(10_000):

@@ -1,4 +1,4 @@
-"""Scalars: what an operator, a reduction or an index by integers alone gives without dimensions is a value.
+"""Scalars: the 0-d results of operators, reductions and integer indexing are values.
 
 One source is run on ndarrays and on tensors. Values must be the same, and gradients those of finite differences.
 """
@@ -516,7 +516,7 @@ def test_a_scalar_read_does_not_change():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int64, np.bool_])
-def test_promotion_is_numpys(dtype):
+def test_promotion_matches_numpy(dtype):
     array = np.ones(2, dtype)
     tensor = vg.Tensor(array)
     others = [2, 2.5, np.float32(2), np.float64(2), np.int8(2), np.ones(2, np.float32), np.ones((), np.float16)]
@@ -534,7 +534,7 @@ def test_promotion_is_numpys(dtype):
                 assert ours.dtype == wanted, (other, apply)
 
 
-def test_floating_point_errors_are_numpys():
+def test_floating_point_errors_match_numpy():
     s = vg.Tensor([1.0, 0.0])
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         assert (s[0] / s[1]).item() == np.inf

@@ -98,7 +98,7 @@ def trees():
 
 X, Y = np.array([-1.0, 0.3, 1.1, 2.0, 3.4, 4.5]), RNG.normal(size=6)
 BLOCK, FRESH = RNG.normal(size=(3, 6, 2)), np.array([-1.3, 0.25, 1.7, 4.4, 5.0])
-WEIGHTS = RNG.normal(size=(2, 4, 5, 3))  # axes for more, powers, pieces, more
+WEIGHTS = RNG.normal(size=(2, 4, 5, 3))  # an extra axis, powers, pieces, and an extra axis
 LATER = X[-1] + np.array([0.0, 0.5, 1.5])
 
 

@@ -157,7 +157,7 @@ def test_vectorized_right_hand_sides_and_jacobians():
     assert grad(solution.y[:, -1].sum(), matrix)[0].shape == (2, 2)
 
 
-def test_without_history_the_solution_is_scipys():
+def test_solutions_without_history_match_scipy():
     solution = ours.solve_ivp(oscillator, (0, 2), vg.Tensor([1.0, 0.0]), args=(1.3,), method="BDF")
     right = theirs.solve_ivp(oscillator, (0, 2), [1.0, 0.0], args=(1.3,), method="BDF")
     assert isinstance(solution.y, vg.Tensor)

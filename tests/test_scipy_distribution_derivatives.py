@@ -11,7 +11,7 @@ from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
 from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import stats  # noqa: E402
 
-# By name: the shape parameters; points inside the support are given as quantiles.
+# By name: the shape parameters. Points inside the support are given as quantiles.
 PARAMETERS = {
     "norm": (), "t": (4.5,), "beta": (2.0, 3.0), "gamma": (2.0,), "chi2": (3.0,), "expon": (), "uniform": (),
     "laplace": (), "cauchy": (), "logistic": (), "lognorm": (0.7,), "weibull_min": (1.5,), "rayleigh": (),
@@ -35,7 +35,7 @@ WHOLE = {
 }  # fmt: skip
 METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
 LONG = {"ncf", "nct"}  # series, of which each term takes a quadrature
-# Whose distribution function has no formula.
+# Distributions whose distribution function has no formula.
 DENSITY_ONLY = ("rice", "vonmises", "norminvgauss", "betabinom", "zipf", "logser")
 
 
@@ -119,7 +119,7 @@ def test_distributions_without_formulas_refuse_histories():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", WHOLE)
-def test_distributions_of_whole_numbers(name):
+def test_discrete_distributions(name):
     parameters = WHOLE[name]
     place = np.array([0.0, 1.0] if name == "bernoulli" else [1.0, 2.0, 3.0])
     which = range(1, len(parameters)) if isinstance(parameters[0], int) else range(len(parameters))

@@ -41,7 +41,7 @@ def test_gradients_by_values_and_parameters(name):
     assert gradgradcheck(function, inputs)
 
 
-def test_quantiles_at_the_ends_are_scipys():
+def test_quantiles_at_the_ends_match_scipy():
     q = leaf(0.0, 0.3, 1.0)
     found = stats.t.ppf(q, 3.0)
     np.testing.assert_allclose(found.detach().numpy(), scipy.stats.t.ppf([0, 0.3, 1], 3.0))
@@ -49,7 +49,7 @@ def test_quantiles_at_the_ends_are_scipys():
 
 
 @pytest.mark.parametrize("order", [0.3, 2.0, 40.0, 2000.0])
-def test_incomplete_functions_by_their_order(order):
+def test_derivatives_of_incomplete_functions_wrt_order(order):
     step = 1e-4 * order
     ends = np.array([0.98, 1.0, 1.03]) * order
     expected = (scipy.special.gammainc(order + step, ends) - scipy.special.gammainc(order - step, ends)) / (2 * step)

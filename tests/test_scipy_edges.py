@@ -82,5 +82,5 @@ def test_arguments_beyond_the_formulas_are_refused(name, arguments):
         ours(*given)
 
 
-def test_matrices_of_vectors_without_history_are_scipys():
+def test_matrices_of_vectors_without_history_match_scipy():
     assert functions("linalg.toeplitz")[0](vg.Tensor([1.0, 2.0])).tolist() == [[1.0, 2.0], [2.0, 1.0]]

@@ -1,4 +1,4 @@
-"""Options of transforms, all pairs of them: values are SciPy's, and so is which of them are errors."""
+"""Options of transforms, all pairs of them: values are SciPy's, and the same calls raise errors."""
 
 import itertools
 

@@ -119,7 +119,7 @@ def test_step_interpolants_have_gradients_of_values_only(kind):
     np.testing.assert_allclose(vg.adopt(lambda: spline(places))().numpy(), spline(places))
 
 
-def test_further_dimensions_and_areas():
+def test_other_dimensions_and_areas():
     y = np.stack([Y, Y[::-1] ** 2])
     leaf = vg.Tensor(y, requires_grad=True)
     for name in ("PchipInterpolator", "Akima1DInterpolator"):
@@ -201,7 +201,7 @@ def test_interpolation_on_grids(method):
 )
 def test_classes_can_be_derived(name):
     class Derived(getattr(ours, name)):
-        """As programs derive from SciPy's."""
+        """Programs derive classes from SciPy's."""
 
         def __init__(self, x, y):
             super().__init__(x, y)
@@ -306,7 +306,7 @@ def test_points_and_values_can_be_added_later():
     assert found(0.5).item() == pytest.approx(0.75)
 
 
-def test_repeated_points_are_scipys():
+def test_repeated_points_match_scipy():
     assert ours.KroghInterpolator([0.0, 0.0, 1.0], [1.0, 2.0, 3.0])(0.5) == 2.0
     with pytest.raises(UnsupportedFunctionError, match="repeated points"):
         ours.KroghInterpolator(vg.Tensor([0.0, 0.0, 1.0], requires_grad=True), [1.0, 2.0, 3.0])
@@ -314,7 +314,7 @@ def test_repeated_points_are_scipys():
 
 @pytest.mark.parametrize("has_history", [False, True])
 @pytest.mark.parametrize("ext", [0, 1, 2, 3, "zeros", "const"])
-def test_derivatives_of_splines_continue_beyond_the_ends_as_scipys(ext, has_history):
+def test_derivatives_of_extrapolated_splines_match_scipy(ext, has_history):
     x, y, places = np.array([0.0, 1, 2, 3, 4, 5.1]), np.cos(np.arange(6.0)), np.array([-1.0, 0.5, 2.0, 6.0])
     values = vg.Tensor(y, requires_grad=has_history)
     spline = ours.UnivariateSpline(x, values, s=0, ext=ext)
@@ -364,7 +364,7 @@ def test_splines_of_high_degrees_are_evaluated():
 
 
 @pytest.mark.parametrize("method", ["linear", "nearest"])
-def test_grids_of_one_point_nan_and_single_points_are_as_scipys(method):
+def test_grids_of_one_point_and_nan_match_scipy(method):
     rng = np.random.default_rng(0)
     x, y, values = np.array([2.0]), np.array([1.0, 2.0, 4.0]), rng.normal(size=(1, 3, 2))
     places = [(2.0, 1.5), np.array([2.0, 3.0]), np.array([[2.0, 1.2], [2.0, np.nan], [2.5, 1.0], [2.0, 9.0]])]
@@ -388,7 +388,7 @@ def test_complex_values_on_a_grid_stay_complex():
         np.testing.assert_allclose(found.numpy(), wanted)
 
 
-def test_splines_with_repeated_knots_are_differentiated_as_often_as_scipys():
+def test_splines_with_repeated_knots_have_as_many_derivatives_as_in_scipy():
     t, c = np.array([0.0] * 4 + [2.0, 2.0] + [4.0] * 4), np.cos(np.arange(10.0))
     places = np.array([0.5, 1.9, 3.0])
     found = ours.splev(places, ours.splder((t, vg.Tensor(c, requires_grad=True), 3), 2))

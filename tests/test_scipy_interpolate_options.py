@@ -1,4 +1,4 @@
-"""Options of interpolants, all combinations of them: values are SciPy's, and so is which of them are errors."""
+"""Options of interpolants, all combinations of them: values are SciPy's, and the same calls raise errors."""
 
 import itertools
 import warnings

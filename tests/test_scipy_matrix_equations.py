@@ -143,7 +143,7 @@ def test_banded_systems_take_no_dense_matrix():
     assert vg.grad(f)(0.9) == pytest.approx(expected, rel=1e-6)
 
 
-def test_vectors_have_the_signs_of_scipys():
+def test_eigenvectors_have_the_signs_of_scipy():
     rng = np.random.default_rng(8)
     for _ in range(5):
         bands = np.abs(rng.normal(size=(2, 6))) + np.array([[4.0], [0.0]])

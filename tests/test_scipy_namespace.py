@@ -217,7 +217,7 @@ def test_integrals_of_functions():
     assert nothing == 0.0 and [each.item() for each in vg.autograd.grad(nothing, [rate, end])] == [0.0, -np.exp(-2.6)]
 
 
-def test_distributions_are_derived_from_scipys():
+def test_distributions_subclass_scipy_distributions():
     from viewgrad.scipy.stats import rv_continuous
 
     class Rising(rv_continuous):
@@ -227,7 +227,7 @@ def test_distributions_are_derived_from_scipys():
     assert Rising(a=0.0, b=1.0).pdf(0.3) == pytest.approx(0.6)
 
 
-def test_integrals_of_functions_are_scipys_at_singularities():
+def test_integrals_with_singularities_match_scipy():
     """SciPy extrapolates there; the gradient subdivides the intervals until it agrees with the value."""
     from scipy import integrate as theirs
 
@@ -328,7 +328,7 @@ def test_searches_find_their_own_gradients():
     assert optimize.brentq(lambda x, k: x * x - k, 0, 2, (2,)) == pytest.approx(np.sqrt(2))
 
 
-def test_functions_without_derivative_are_scipys_own_or_raise():
+def test_functions_without_derivative_match_scipy_or_raise():
     from viewgrad.scipy import special, stats
 
     plain = stats.epps_singleton_2samp(vg.Tensor(X), vg.Tensor(X + 1.0))
@@ -373,7 +373,7 @@ def test_rotations_and_neighbours():
 @pytest.mark.parametrize(
     "options", [{"dx": 0.3}, {"x": TIMES}, {"x": TIMES, "initial": 1.5}, {"axis": 0}], ids="-".join
 )
-def test_running_integrals_by_parabolas(options):
+def test_cumulative_simpson(options):
     from scipy.integrate import cumulative_simpson as theirs
 
     from viewgrad.scipy.integrate import cumulative_simpson as ours

@@ -96,7 +96,7 @@ def test_solutions_at_a_bound_do_not_move():
     assert grad(found.x.sum(), a)[0].round(6).tolist() == [1.0, 0.0]
 
 
-def test_without_a_history_the_answers_are_scipys():
+def test_results_without_history_match_scipy():
     assert isinstance(optimize.brentq(cubic, 0.0, 2.0, (1.0,)), float)
     place, report = optimize.brentq(cubic, 0.0, 2.0, (leaf_of(1.0),), full_output=True)
     assert report.converged and place.requires_grad
@@ -111,7 +111,7 @@ def test_without_a_history_the_answers_are_scipys():
         (lambda a: vg.scipy.linalg.sqrtm(a * vg.eye(2))[1, 1], 1 / 2),
     ],
 )
-def test_seven_derivatives_of_a_search_result(function, power):
+def test_derivatives_of_a_search_result_to_order_seven(function, power):
     """The solution has a closed form, and so have its derivatives."""
     a = vg.Tensor(2.0, requires_grad=True)
     found, exact = function(a), 2.0**power

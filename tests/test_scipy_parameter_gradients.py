@@ -48,7 +48,7 @@ PLACES = np.array([[1.3, 2.6, 4.9, -0.3, 5.2], [2.2, 1.1, 0.1, 3.3, 6.4]])
 
 @pytest.mark.parametrize("mode", ["constant", "nearest", "reflect", "mirror", "wrap", "grid-wrap", "grid-constant"])
 @pytest.mark.parametrize("order", [2, 3, 4, 5])
-def test_map_coordinates_in_the_coordinates(order, mode):
+def test_derivatives_of_map_coordinates_wrt_coordinates(order, mode):
     options = {"order": order, "mode": mode, "cval": 0.7}
     compare(
         lambda places: ndimage.map_coordinates(IMAGE, places, **options),
@@ -58,7 +58,7 @@ def test_map_coordinates_in_the_coordinates(order, mode):
 
 
 @pytest.mark.parametrize("order", [2, 3])
-def test_map_coordinates_in_image_and_coordinates(order):
+def test_derivatives_of_map_coordinates(order):
     image, places = leaf(RNG.normal(size=(4, 3))), leaf([[0.6, 2.2], [1.3, 0.8]])
     f = lambda image, places: ndimage.map_coordinates(image, places, order=order, cval=0.5)
     assert gradcheck(f, (image, places)) and gradgradcheck(f, (image, places))
@@ -67,7 +67,7 @@ def test_map_coordinates_in_image_and_coordinates(order):
         np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-10)
 
 
-def test_transforms_in_their_parameters():
+def test_derivatives_of_transforms_wrt_parameters():
     compare(
         lambda s: ndimage.shift(IMAGE, s, order=3), lambda s: scipy.ndimage.shift(IMAGE, s, order=3),
         np.array([0.3, -1.4]), 1e-5, 1e-5,
@@ -92,7 +92,7 @@ def test_transforms_in_their_parameters():
     "point",
     [(1.1, 2, 3, 0.5), (0.5, -1.3, 2.2, -3.0), (2, 3, 4.5, 0.93), (-2, 1.5, 0.7, 0.4), (0.2, 0.3, 1.4, -50)],
 )
-def test_hyp2f1_in_its_parameters(point):
+def test_derivatives_of_hyp2f1_wrt_parameters(point):
     point = np.array(point, float)
     compare(lambda p: special.hyp2f1(*p), lambda p: scipy.special.hyp2f1(*p), point, 1e-5, 1e-6)
 
@@ -140,7 +140,7 @@ def test_distributions(ours, theirs, point):
 
 
 @pytest.mark.filterwarnings("ignore:Some rows of `p` do not sum to 1:FutureWarning")
-def test_multinomial_probabilities_that_do_not_sum_to_one_are_as_in_scipy():
+def test_multinomial_probabilities_that_do_not_sum_to_one_match_scipy():
     """SciPy up to 1.17 replaces the last one; SciPy 1.18 returns NaN."""
     given = [[0.2, 0.5, 0.4], [0.2, 0.5, 0.3]]
     for p in given:

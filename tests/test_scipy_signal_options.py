@@ -1,4 +1,4 @@
-"""Options of filters, responses and spectra with a history: values are SciPy's, and so is which of them are errors."""
+"""Options of filters, responses and spectra with a history: values are SciPy's, and the same calls raise errors."""
 
 import itertools
 

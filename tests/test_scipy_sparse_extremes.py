@@ -35,7 +35,7 @@ def cases(shape):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "csr_matrix"])
-def test_extremes_are_scipys_and_have_the_gradients_of_dense_ones(kind):
+def test_extremes_match_scipy_and_gradients_match_dense_arrays(kind):
     rng = np.random.default_rng(1)
     for shape in ((4, 5), (1, 3), (3, 0), (0, 3)):
         for matrix, name, axis, explicit in itertools.product(cases(shape), NAMES, AXES, (False, True)):

@@ -1,4 +1,4 @@
-"""Further functions of `viewgrad.scipy.special`: SciPy's values, and derivatives of the first and second order."""
+"""Functions of `viewgrad.scipy.special`: SciPy's values, and derivatives of the first and second order."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_values_and_derivatives(name):
 
 
 @pytest.mark.parametrize("name", ["sici", "shichi", "fresnel", "airy"])
-def test_functions_of_several_values(name):
+def test_functions_with_several_results(name):
     x = vg.Tensor(X, requires_grad=True)
     for found, right in zip(getattr(ours, name)(x), getattr(theirs, name)(X)):
         np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-12)

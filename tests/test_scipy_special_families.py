@@ -113,7 +113,7 @@ def test_orders_in_an_array_need_not_be_integers():
     for z in (X[0], Z[0]):
         np.testing.assert_allclose(special.jv(orders, vg.Tensor(z)), scipy.special.jv(orders, z))
         assert gradcheck(lambda z: special.jv(orders, z), vg.Tensor(z, requires_grad=True))
-    # In adopted code and by its other name, too.
+    # The function also works in adopted code and by its alias.
     for function in (vg.adopt(scipy.special.jv), special.jn):
         assert gradcheck(lambda z, f=function: f(orders, z), vg.Tensor(X[0], requires_grad=True))
 

@@ -138,7 +138,7 @@ def test_statistics_with_their_options(name):
             compare(name, None, (data,), **options)
 
 
-def test_tests_of_two_samples_raise_as_scipy():
+def test_two_sample_tests_raise_as_in_scipy():
     other, one = SAMPLES[::-1].copy(), np.ones(1)
     pairs = ((SAMPLES, other), (SAMPLES, SAMPLES), (SAMPLES, SAMPLES[:7]), (MISSING, other), (one, one))
     for name, (a, b), axis in itertools.product(

@@ -1,4 +1,4 @@
-"""Systems as objects, and the rest of `scipy.signal` about poles and smoothing splines."""
+"""System objects, partial fractions and smoothing splines of `viewgrad.scipy.signal`."""
 
 import warnings
 
@@ -114,7 +114,7 @@ def test_systems_in_discrete_time(name):
         )
 
 
-def test_systems_without_history_are_scipys_and_instances_of_the_classes():
+def test_systems_without_history_are_scipy_objects():
     system = ours.lti([1.0], [1.0, 0.5])
     assert isinstance(system, theirs.lti) and isinstance(system, ours.lti) and isinstance(system, ours.TransferFunction)
     tracked = ours.lti(vg.Tensor([1.0], requires_grad=True), [1.0, 0.5])
@@ -132,7 +132,7 @@ def test_systems_without_history_are_scipys_and_instances_of_the_classes():
         ours.StateSpace(vg.Tensor(np.eye(2), requires_grad=True), np.ones((3, 1)), np.ones((1, 2)), np.zeros((1, 1)))
 
 
-def test_a_row_of_a_numerator_is_normalized_as_scipy_does():
+def test_numerator_with_one_row_is_normalized_as_in_scipy():
     for num in ([[0.0, 1.0, 0.3]], [[0.0, 1.0], [0.0, 2.0]], [0.0, 0.0], [1e-15, 2.0]):
         with pytest.warns(theirs.BadCoefficients):
             expected = theirs.normalize(num, [2.0, 1.0])
@@ -194,7 +194,7 @@ def test_smoothing_splines(name, parts, options):
     compare(call, parts)
 
 
-def test_splines_raise_as_scipys_do():
+def test_splines_raise_as_in_scipy():
     for name, *parts in (("symiirorder2", 1.2, 0.7), ("symiirorder2", 0.999, 0.1), ("cspline1d", 0.001)):
         for module in (theirs, ours):
             with pytest.raises(ValueError):

@@ -41,7 +41,7 @@ def test_parts_have_names():
     assert np.linalg.slogdet(x).logabsdet.requires_grad and x.qr().R.shape == (2, 2)
 
 
-def test_arrays_are_made_as_people_type_them():
+def test_tensor_and_array_keep_history():
     x = vg.tensor([1.0, 2.0], requires_grad=True)
     assert x.requires_grad and x.is_leaf
     joined = vg.array([[x[0], 1.0], x])

@@ -32,7 +32,7 @@ LARGE = 8.0  # larger values are scaled down by the next line
 
 
 class Wrong(AssertionError):
-    """A value or a gradient that differs from the reference's."""
+    """Raised if a value or a gradient differs from that of the reference."""
 
 
 # -- a function of one's own that writes in place ----------------------------------------------------------------------

@@ -46,7 +46,7 @@ def slope_of_differences(f, given, directions, step):
 
 
 def check(f, make, executor):
-    """Compare a program and its gradient along a direction for several lengths; the compiled function."""
+    """Compare a program and its gradient along a direction for several lengths; return the compiled function."""
     compiled = vg.compile(f, executor=executor, specialize=False)
     for n in LENGTHS:
         given = make(np.random.default_rng(n), n)
@@ -381,7 +381,7 @@ def test_an_index_out_of_range_raises(f, executor):
     assert compiled.tier.source()
 
 
-def test_a_thousand_lengths_by_one_program():
+def test_one_program_serves_a_thousand_lengths():
     def f(p, y):
         level, total = y[0], 0.0
         for t in range(1, len(y)):

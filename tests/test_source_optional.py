@@ -147,7 +147,7 @@ def test_values_and_gradients(function, executor):
     assert len([each for entries in compiled.tier.specializations.values() for each in entries]) == 1
 
 
-def test_functions_that_return_none_at_times_are_refused():
+def test_functions_that_sometimes_return_none_are_refused():
     def f(x):
         def first(limit):
             for v in x:

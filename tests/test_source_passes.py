@@ -161,7 +161,7 @@ def test_errors_name_the_line(construct, reason, tmp_path):
     assert found.value.line == 2
 
 
-def test_kinds_of_operators_are_numpys():
+def test_dtype_kinds_of_operators_match_numpy():
     assert kind_of_operator("add", (Num("f"), Num("d", weak=True))) == Num("f")
     assert kind_of_operator("add", (Num("l"), Num("d", weak=True))) == Num("d")
     assert kind_of_operator("div", (INT, INT)) == Num("d", weak=True)
@@ -274,7 +274,7 @@ def test_overwritten_states_are_kept_if_a_gradient_reads_them():
     assert pushed(quadratic, np.ones(3)) == ["push s"]
 
 
-def test_branches_with_recomputable_test_save_nothing():
+def test_branches_with_a_recomputable_test_save_nothing():
     def f(x):
         s = 0.0
         for i in range(len(x)):

@@ -1,4 +1,4 @@
-"""Array elements that loops keep in variables: which, and that values and gradients stay the same."""
+"""Scalar replacement: which array elements loops keep in variables, and their values and gradients."""
 
 import linecache
 import random
@@ -171,7 +171,7 @@ def program(x, y):
 
 
 def check(seed, executor):
-    """Compare a recurrence with its compiled form; whether it was compiled."""
+    """Compare a recurrence with its compiled form; return whether it was compiled."""
     text = recurrence(seed)
     program = made(text)
     compiled = vg.compile(program, executor=executor, check=False, specialize=False)

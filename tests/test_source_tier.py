@@ -233,7 +233,7 @@ def test_negative_indices_count_from_the_end():
     agree(periodic, arrays(("n",)), "python", counts_from_end=True)
 
 
-def test_division_by_zero_is_numpys():
+def test_division_by_zero_matches_numpy():
     def f(x, a):
         return (x / a).sum() + x[0] / x[1]
 
@@ -380,7 +380,7 @@ def test_an_error_half_way_leaves_the_same_partial_writes():
     assert x.tolist() == [7.0, 0.0, 0.0]
 
 
-def test_shared_memory_is_left_to_the_trace():
+def test_programs_with_shared_memory_are_traced():
     def f(x, y):
         x[0] = y[1] * 2
         return x.sum()

@@ -15,7 +15,7 @@ def test_a_whole_saved_twice_is_one_saved_window():
     assert storage.save(root, None) is first
 
 
-def test_windows_that_no_node_holds_are_not_copied():
+def test_windows_no_longer_saved_are_not_copied():
     root = np.zeros(3)
     storage = Storage(root)
     storage.save(root, None)

@@ -108,7 +108,7 @@ def test_a_wrong_backward_has_no_second_derivatives():
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_right_backwards_have_second_derivatives(both):
+def test_correct_backwards_have_second_derivatives(both):
     aggregate = function_of(simple, *inputs())
     right = two_gradients(simple, both)
     for function in (

@@ -104,7 +104,7 @@ def check_what_is_left(graph):
 
 
 @pytest.mark.parametrize("what", ["text", "graph"])
-def test_corrupted_graphs_are_refused_or_right(request, what):
+def test_corrupted_graphs_are_refused_or_correct(request, what):
     rng = random.Random(request.config.getoption("--programs-seed"))
     graphs = all_graphs()
     refused = 0

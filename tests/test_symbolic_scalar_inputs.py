@@ -128,7 +128,7 @@ def test_a_number_is_not_an_input_if_it_would_change_dtype():
     assert function_of(written, single, 0.5, numbers="inputs")(single, 0.25).tolist() == [0.25, 2.0]
 
 
-def test_numbers_has_two_meanings():
+def test_unknown_values_of_numbers_are_rejected():
     with pytest.raises(ValueError, match="'fixed' or 'inputs'"):
         trace(smoothed, leaf(), PARAMETERS, numbers="both")
 

@@ -74,7 +74,7 @@ def test_numpy_computes_without_a_history(name, compiled):
         lambda x: np.zeros(3, dtype=[("a", float)])["a"].__iadd__(x),
     ],
 )
-def test_a_history_is_not_lost(f):
+def test_conversions_that_would_lose_a_history_raise(f):
     with pytest.raises(TypeError):
         f(vg.Tensor([1.0, 2.0, 3.0], requires_grad=True))
 

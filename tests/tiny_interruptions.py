@@ -81,7 +81,7 @@ def check_interrupted(program: TinyProgram, seed: int) -> str:
         fitting = [state[name] for state in (before, after) if name in state and same(state[name][0], value)]
         if gradient is None:
             told = "refused"
-        elif several and not value.all():  # nor must zeros differ after doubling
+        elif several and not value.all():  # a zero has the same value before and after the write
             told = "between writes"
         elif fitting and not any(same_gradient(one, gradient, tolerance) for _, one in fitting):
             raise Wrong(f"{name} is {value}, with the gradient {gradient}, not {fitting}, {where}")

@@ -67,7 +67,7 @@ KINDS = [np.float64] * 6 + [np.complex128, np.complex128, np.float32]
 
 
 class Wrong(AssertionError):
-    """Tensors and arrays gave different results."""
+    """Raised if tensors and arrays give different results."""
 
 
 @functools.lru_cache(maxsize=20_000)  # which needs 20 MB

@@ -1,5 +1,5 @@
 """Programs as users of NumPy write them: views, index arrays, masks, dtypes, 0-d arrays."""
-# ruff: noqa: B007, RUF059  # as users write
+# ruff: noqa: B007, RUF059  # written as users write
 
 from __future__ import annotations
 

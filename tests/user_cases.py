@@ -10,7 +10,7 @@ CASES = {}
 
 
 def case(draw, sizes=(6, 9), seeds=(1, 2, 3), tol=2e-5):
-    """Register a program; `draw(rng, size)` gives its arguments, and `tol` is that of its slope."""
+    """Register a program; `draw(rng, size)` returns its arguments; `tol` is the tolerance of its slope."""
 
     def add(program):
         assert program.__name__ not in CASES, program.__name__

@@ -1,5 +1,5 @@
 """Programs of many fields as users of NumPy and Numba write them: econometrics, robotics, ecology, speech."""
-# ruff: noqa: B007, RUF007, RUF059  # as users write
+# ruff: noqa: B007, RUF007, RUF059  # written as users write
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Programs as users of Python write them: lists, dicts, classes, closures, iterators, exceptions."""
-# ruff: noqa: B007, C416, C417, F841, RUF007, RUF012, RUF059  # as users write
+# ruff: noqa: B007, C416, C417, F841, RUF007, RUF012, RUF059  # written as users write
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Further programs of users with loops, and their arguments: dynamic programming, filters, solvers, networks."""
+"""Programs of users with loops, and their arguments: dynamic programming, filters, solvers, networks."""
 
 from __future__ import annotations
 

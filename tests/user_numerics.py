@@ -1,5 +1,5 @@
 """Numerical programs as users of NumPy and Numba write them: solvers, filters, dynamic programming, simulations."""
-# ruff: noqa: B007, C416  # as users write
+# ruff: noqa: B007, C416  # written as users write
 
 from __future__ import annotations
 

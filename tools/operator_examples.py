@@ -45,7 +45,7 @@ def example_of(operator: Operator, where: str, library: Any) -> str:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 result = repr(eval(line, {"vg": library}))
-        except Exception:  # of an argument that has no text, or that is wrong now that it is shorter
+        except Exception:  # an argument has no text, or is invalid after it was shortened
             continue
         if len(line) + len(result) < LONGEST:
             return "\n".join([f">>> {line}", *(each or "<BLANKLINE>" for each in result.split("\n"))])

@@ -176,7 +176,7 @@ class _Value(Function):
 
 
 class _First(Function):
-    """The derivative along a direction, which equals the gradient."""
+    """The derivative along a direction. Since it is self-adjoint, it is also the gradient."""
 
     @staticmethod
     def forward(ctx: Any, f: Any, a: Tensor, e: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ TITLES = {
     "torch_smoothing": "A loop in a PyTorch network",
     "xarray_seasons": "Seasons in labelled arrays",
 }
-OPTIONAL = {"jax", "pandas", "pvlib", "pymc", "pytensor", "torch", "xarray"}  # of some examples
+OPTIONAL = {"jax", "pandas", "pvlib", "pymc", "pytensor", "torch", "xarray"}  # needed by some examples
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 

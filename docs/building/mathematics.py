@@ -166,7 +166,7 @@ class Writer:
         if known is not None and not node.keywords:
             try:
                 result: tuple[str, int] = known(*node.args)
-            except TypeError:  # other arguments than those that have a sign in mathematics
+            except TypeError:  # arguments for which there is no mathematical notation
                 pass
             else:
                 return result

@@ -67,7 +67,7 @@ def right(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 
 
 def noted(*args: Any, told: str = "NaN where the function has no derivative") -> Callable[[Any], Any]:
-    """Add an operator to the gallery that is right where it is meant to be, and a text of the notice about others."""
+    """Add an operator to the gallery that is correct for intended calls, and a text of the notice about others."""
 
     def put(thing: Any) -> Any:
         NOTED[_name(thing)] = Entry(_name(thing), _maker(thing), args, {}, (told,))

@@ -1,7 +1,7 @@
-"""Correct operators as their users first write them: naive forwards in NumPy, hand-written backwards, no frills.
+"""Correct operators as their users first write them: naive forwards in NumPy, and hand-written backwards.
 
-Each is right at the call that it was written for. Few of them support float32, layouts other than row order, or second
-derivatives, and none of them was written with this kit in mind.
+Each is correct at the call that it was written for. Few of them support float32, layouts other than row order, or
+second derivatives, and none of them was written with this kit in mind.
 """
 
 import math

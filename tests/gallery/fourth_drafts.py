@@ -477,7 +477,7 @@ class ScaleDirty(Function):
 
 
 class CumulativeProductSafe(Function):
-    """Also right if elements are zero; by setup_context."""
+    """A product with setup_context, correct also if elements are zero."""
 
     @staticmethod
     def forward(x):

@@ -1,6 +1,6 @@
 """Correct operators as people write their first ones: layers, losses, physics, signals, statistics, finance, geometry.
 
-Each is right at the call that it was written for, and few of them were written with other calls in mind. `CALLS` has
+Each is correct at the call that it was written for, and few of them were written with other calls in mind. `CALLS` has
 the call of each and its author's declarations; `newcomers_faults.py` has edits that make them wrong.
 """
 

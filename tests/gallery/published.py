@@ -823,7 +823,7 @@ class DeformableConvolution(Function):
 
 @call(PLUS, np.array([0, 0, 1, 1, 1]), 2)
 class SegmentProduct(Function):
-    """Products of groups; the gradient is right for zeros."""
+    """Products of groups; the gradient is correct for zeros."""
 
     @staticmethod
     def forward(ctx, x, groups, n):

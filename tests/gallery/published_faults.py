@@ -1,4 +1,4 @@
-"""Faulty operators as edits of those in `published.py`: faults reported in public issue trackers, and their like."""
+"""Faulty operators as edits of those in `published.py`: faults reported in public issue trackers, and similar ones."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -119,7 +119,7 @@ edit("scale_of_density", "GumbelLogDensity", "(dz * z + 1)", "(dz * z)", by="gra
 edit("rolled_the_same_way", "ShiftedWindow", "vg.roll(g, -shift, axis=1)", "vg.roll(g, shift, axis=1)", by="gradients | shapes")
 edit("share_of_columns", "LogitAdjusted", "grad.sum(axis=0)", "grad.mean(axis=0)", by="gradients")
 edit("flat_distance", "LorentzDistance", "(s - t) * p / s", "0 * p", by="gradients")
-# -- circumstances: strides, memory, state, subsets, precision ---------------------------------------------------------
+# -- other properties: strides, memory, state, subsets, precision ---------------------------------------------------------
 edit("strides_ignored", "RootMeanSquareRows", "a, r, g = ctx.a, ctx.r, grad.numpy()", "a, r, g = ctx.a, ctx.r, grad.numpy()\n        if g.strides[-1] == 8:\n            g = np.lib.stride_tricks.as_strided(g, g.shape, (8 * g.shape[1], 8))", by="layouts of incoming gradients")
 edit("in_the_order_of_memory", "LogitAdjusted", "share * grad.sum(axis=0)", "share * vg.Tensor(grad.detach().numpy().ravel(order='K').reshape(grad.shape)).sum(axis=0)", by="layouts of incoming gradients | second")
 edit("buffer_of_the_class", "Trilinear", "gv, gp = np.zeros_like(v), np.zeros_like(f)", "gv, gp = Trilinear.__dict__.get('buffer', np.zeros_like(v)), np.zeros_like(f)\n        Trilinear.buffer = gv", by="a graph run twice | state | linear | gradients")

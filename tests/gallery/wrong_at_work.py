@@ -502,7 +502,7 @@ def reverse_cumsum(x, axis=0):
 
 @wrong(np.array([2.0, 0.5, 1.5]), by=("special points", "gradients"))
 class Gaussian(Function):
-    """The gradient of an even function is right only for positive numbers."""
+    """The gradient of an even function is correct only for positive numbers."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""Operators that are right for usual calls, but faulty for other strings, masks, lists or forms of calls."""
+"""Operators that are correct for usual calls, but faulty for other strings, masks, lists or forms of calls."""
 
 import numpy as np
 

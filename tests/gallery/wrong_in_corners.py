@@ -1,4 +1,4 @@
-"""Operators that are right nearly everywhere: faulty for one option, one length, one number, one way of calling."""
+"""Operators that are correct nearly everywhere: faulty for one option, one length, one number, one way of calling."""
 
 import enum
 import functools

@@ -1,4 +1,4 @@
-"""Faulty operators that lose digits, terms and corners: constants nearly right, unstable formulas, rare arguments."""
+"""Faulty operators that lose digits, terms and corners: inexact constants, unstable formulas, rare arguments."""
 
 import numpy as np
 
@@ -420,7 +420,7 @@ class LogDeterminantOfSymmetric(Function):
 
 @wrong(FALLING, by=("gradients", "special points", "shapes", "ties"))
 class Sorted(Function):
-    """Permutes the gradient by the inverse permutation, which is right only for involutions."""
+    """Permutes the gradient by the inverse permutation, which is correct only for involutions."""
 
     @staticmethod
     def forward(ctx, x):
@@ -730,7 +730,7 @@ class NoiseAgain(Function):
 
 @wrong(V, by="second derivatives")
 class CubeOnce(Function):
-    """The derivative is right, but marked as constant."""
+    """The derivative is correct, but marked as constant."""
 
     @staticmethod
     def forward(ctx, x):
@@ -768,7 +768,7 @@ def make_ratio_with_tangents():
 
 @wrong(V, by="forward mode")
 class SquareOfTangent(Function):
-    """The tangent is right only if it is 1."""
+    """The tangent is correct only if it is 1."""
 
     @staticmethod
     def forward(ctx, x):

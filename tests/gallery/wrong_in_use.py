@@ -1,4 +1,4 @@
-"""Faulty operators that are right for the inputs their author has tried: squares, columns, one memory order."""
+"""Faulty operators that are correct for the inputs their author has tried: squares, columns, one memory order."""
 
 import warnings
 from typing import ClassVar
@@ -53,7 +53,7 @@ class LogDeterminant(Function):
 
 @wrong(V, by=("overwritten afterwards", "second derivatives"))
 class KeepsTheListOfItsArguments(Function):
-    """ctx.x = x.detach(): a window on memory that others may write to."""
+    """`ctx.x` is a window on memory that others may write to."""
 
     @staticmethod
     def forward(ctx, x):
@@ -107,7 +107,7 @@ def make_momentum():
     velocity = {}
 
     def momentum(x, beta):
-        """An average over calls, by shape, which starts again when it is asked with another beta."""
+        """An average over calls, by shape, which starts again when it is called with another beta."""
         key = (x.shape, beta)
         velocity[key] = beta * velocity.get(key, np.zeros(x.shape)) + (1.0 - beta) * x.detach().numpy()
         return x * 2.0 + 1e-3 * velocity[key]
@@ -163,7 +163,7 @@ def make_reciprocal_in_place():
 
 @wrong(V, by=("in-place form", "arguments are not modified", "gradients"))
 def halved_(x):
-    """Written through the array, so that nothing sees it."""
+    """A write through the array, which the library cannot see."""
     x._array[...] *= 0.5
     return x
 
@@ -199,7 +199,7 @@ class PhaseOfComplexNumbers(Function):
 
 @wrong(M, by=("complex numbers",), dtype_kinds="fc")
 class SquaredNorm(Function):
-    """Right for real numbers."""
+    """Correct for real numbers only."""
 
     @staticmethod
     def forward(ctx, x):
@@ -328,7 +328,7 @@ class HandsOutItsBuffer(Function):
 
 @wrong(V, by=("state between calls",))
 def quiet_logarithm(x):
-    """No warnings from here on, for anything."""
+    """Turns off all warnings permanently."""
     warnings.simplefilter("ignore")
     return vg.log(vg.abs(x) + 1.0)
 

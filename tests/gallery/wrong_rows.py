@@ -145,7 +145,7 @@ def make_sum_whose_other_axis_is_wrong():
 
 @formula_function
 def mean_back(grad, shape, axis):
-    """Divides by the first length whatever the axis is."""
+    """Divides by the first length regardless of the axis."""
     grown = np.expand_dims(grad, axis) if not isinstance(grad, vg.Tensor) else grad.unsqueeze(axis)
     return grown / shape[0] + (vg.zeros(shape) if isinstance(grad, vg.Tensor) else np.zeros(shape))
 
@@ -341,7 +341,7 @@ def make_wrong_for_batches():
 
 @formula_function
 def dot_back(grad, other):
-    """Right for vectors, and for nothing else."""
+    """Correct for vectors only."""
     total = grad.sum() if hasattr(grad, "sum") else grad
     return total * other
 
@@ -376,7 +376,7 @@ def make_list_whose_gradients_are_exchanged():
 
 @formula_function
 def swapped(grad):
-    """What belongs to each, in the wrong order."""
+    """The parts of the gradient, in the wrong order."""
     return [grad, 2 * grad]
 
 

@@ -214,8 +214,8 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge
         edge = current_edge(root)
         if edge is None:
             raise DifferentiabilityError(
-                f"{what} of a tensor that does not require grad and has no grad_fn "
-                f"(shape {root.shape}, dtype {root.dtype})"
+                f"{what} got a tensor of shape {root.shape} and dtype {root.dtype} that does not require grad and has "
+                "no grad_fn, so there is nothing to differentiate"
             )
         if start is None:
             if root._array.size != 1:

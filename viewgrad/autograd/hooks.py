@@ -68,8 +68,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     edge = _edge_of(self, hook, "register_post_accumulate_grad_hook")
     if type(edge) is not AccumulateGrad:
         raise HookError(
-            f"register_post_accumulate_grad_hook() on a tensor created by {node_of(edge)!r}, which does not accumulate "
-            "gradients; use register_hook(), or register it on a leaf"
+            f"register_post_accumulate_grad_hook() requires a leaf, not a tensor created by {node_of(edge)!r}, which "
+            "does not accumulate gradients; use register_hook()"
         )
     return add_hook(hooks_of(edge).accumulated, hook)
 
@@ -95,7 +95,7 @@ def retain_grad(self: Tensor) -> None:
     """
     edge = current_edge(self)
     if edge is None:
-        raise DifferentiabilityError("retain_grad() on a tensor that does not require grad")
+        raise DifferentiabilityError("retain_grad() requires a tensor that requires grad; others have no gradient")
     if type(edge) is AccumulateGrad:
         return
     reference = weakref.ref(self)
@@ -118,7 +118,7 @@ def _retains_grad(self: Tensor) -> bool:
 def _edge_of(tensor: Tensor, hook: Callable[..., Any], name: str) -> Node | Edge:
     edge = current_edge(tensor)
     if edge is None:
-        raise DifferentiabilityError(f"{name}() on a tensor that does not require grad: it never receives a gradient")
+        raise DifferentiabilityError(f"{name}() requires a tensor that requires grad; others have no gradient")
     if not callable(hook):
         raise HookError(f"{name}() expects a function, not {type(hook).__name__}")
     return edge

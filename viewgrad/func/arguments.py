@@ -98,7 +98,9 @@ def differentiated(
     """Return a tree with `make(tensor)` in place of each leaf, and its structure."""
     leaves, structure = flatten(tree)
     if type(tree) is int or isinstance(tree, np.integer):
-        raise DifferentiabilityError(f"{what} is the {type(tree).__name__} {tree}; pass {float(tree)}")
+        raise DifferentiabilityError(
+            f"{what} is the {type(tree).__name__} {tree}, and integers have no gradient; pass {float(tree)}"
+        )
     if not leaves:
         raise DifferentiabilityError(
             f"{what} contains no tensor, array or floating-point number to differentiate with respect to"

@@ -162,7 +162,7 @@ class _Batch:
             raise ValueError(f"vmap: the mapped axes have different lengths: {lengths_text}")
         count = next(iter(lengths))
         if not count:
-            raise ValueError("vmap: the batch is empty, so the shape of a result is not known")
+            raise ValueError("vmap: the batch is empty, so the shape of a result is unknown; pass at least one example")
         return cls(leaves, structure, [axis is not None for axis in numbers], count)
 
     def examples(self) -> list[Any]:

@@ -189,7 +189,7 @@ class nditer:
     """
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
-        """Create an iterator; NumPy's own if an operand is an object array, which cannot be a tensor."""
+        """Create an iterator, or NumPy's own if an operand is an object array, which cannot be a tensor."""
         if any(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in _as_list(op)):
             return np.nditer(op, *args, **kwargs)
         return super().__new__(cls)

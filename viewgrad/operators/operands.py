@@ -185,7 +185,7 @@ def writes_reals(target: Array, result: Any) -> bool:
     """
     if np.shape(result) != target.shape:
         raise ValueError(
-            f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}"
+            f"a result of shape {np.shape(result)} cannot be written to a tensor of shape {target.shape}"
         )
     return target.dtype.kind == "c" and np.asarray(result).dtype.kind != "c"
 

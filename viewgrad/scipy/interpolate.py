@@ -302,7 +302,7 @@ class interp1d:
         x, y = self.x, self._leading
         if self._spline is not None:
             return self._spline(flat)
-        if self._degree is not None and self._degree > 1:  # if not all points or values are known
+        if self._degree is not None and self._degree > 1:  # some points or values are NaN
             return y[np.zeros(len(plain), int)] * np.nan
         if len(x) == 1:
             return y[np.zeros(len(plain), int)]

@@ -93,7 +93,8 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
     if count != size or np.any(np.abs(needed) <= least):
         raise DifferentiabilityError(
             f"the solution of this linear program has no derivative: {count} constraints are active for {size} "
-            "unknowns" + (", one of them at no price" if count == size else "") + ", so it is degenerate or not unique"
+            "unknowns" + (", one of them with a multiplier of zero" if count == size else "") + ", so it is degenerate "
+            "or not unique"
         )
     return np.concatenate(rows), np.concatenate(right)
 

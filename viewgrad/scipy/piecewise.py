@@ -539,7 +539,7 @@ def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
     t = np.frombuffer(knots)
     count = len(t) - degree - 1
     inside = np.flatnonzero(np.diff(t[degree : count + 1]) > 0) + degree
-    if not degree and t[-1] == t[-2]:  # a value at the last point alone
+    if not degree and t[-1] == t[-2]:  # a repeated last knot adds a piece that consists of one point
         inside = np.append(inside, count - 1)
     units = theirs.BSpline(t, np.eye(count), degree)  # PPoly.from_spline crashes for degrees over 5
     powers = [units(t[inside], nu) / math.factorial(nu) for nu in range(degree, -1, -1)]

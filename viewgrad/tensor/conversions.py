@@ -103,7 +103,7 @@ TRIED: Final = (
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\b(put|place|putmask|copyto|fill_diagonal|full|full_like)\s*\("
                    r"|\.fill\s*\("),
-        f"a tensor is written into a plain array: make that array a tensor, by {MAKERS}",
+        f"a tensor is written into a plain array: create the array with {MAKERS}",
     ),
     (
         re.compile(r"\b(asarray|asanyarray|array)\s*\(\s*[\w.]+\s*[,)]"),
@@ -128,7 +128,7 @@ NUMBERED: Final = (
     (re.compile(r"\b(fromiter|array)\s*\("), "join tensors with array() or stack() of viewgrad.numpy"),
     (
         re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\.fill\s*\(|\.flat\b"),
-        f"it is written into a plain array: make that array a tensor, by {MAKERS}",
+        f"it is written into a plain array: create the array with {MAKERS}",
     ),
     (re.compile(r"\.astype\s*\("), "converting an array of objects to numbers: use array() of viewgrad.numpy instead"),
     (re.compile(r"\bc?math\s*\."), "use viewgrad.math instead of math"),

@@ -212,9 +212,9 @@ def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: 
 
 
 def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
-    """Set the tangent, to which nothing else refers, of a tensor that an operator has just created.
+    """Set the tangent of a tensor that an operator has just created. Nothing else may refer to the tangent.
 
-    To be called at the level enclosing `level`.
+    Call this at the level enclosing `level`.
     """
     _attach(tensor, tangent, level, True)
 

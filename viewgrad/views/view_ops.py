@@ -347,7 +347,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
     dim, size, step = _dimension(dimension, self._array.ndim), as_int(size), as_int(step)
     if not 0 <= size <= self._array.shape[dim] or step <= 0:
         extent = self._array.shape[dim]
-        raise ValueError(f"no windows of {size} elements, {step} apart, in a dimension of length {extent}")
+        raise ValueError(f"unfold of a dimension of length {extent} cannot have size={size} and step={step}")
     return _view(self, Windows(dim, size, step), UnfoldBackward, overlaps_itself=step < size)
 
 
@@ -384,11 +384,14 @@ def as_strided(
         storage_offset = TensorGeometry.of(self._array, base._array).storage_offset
     size, stride, storage_offset = tuple(map(as_int, size)), tuple(map(as_int, stride)), as_int(storage_offset)
     if len(size) != len(stride) or min((*size, *stride, storage_offset), default=0) < 0:
-        raise ValueError(f"as_strided: invalid sizes {size}, strides {stride} and offset {storage_offset}")
+        raise ValueError(
+            "as_strided requires one stride for each size, and no negative numbers, not "
+            f"size={size}, stride={stride}, storage_offset={storage_offset}"
+        )
     geometry = TensorGeometry(size, stride, storage_offset)
     last = storage_offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and last >= base._array.size:
-        raise ValueError(f"as_strided reaches element {last} of a base that has {base._array.size}")
+        raise ValueError(f"as_strided reaches element {last} of a base with {base._array.size} elements")
     window = StridedWindow(geometry)
     out = _view(base, window, AsStridedBackwardOfView, overlaps_itself=overlaps_itself(window(base._array)))
     dual = self._view

@@ -108,7 +108,7 @@ def register_multi_grad_hook(
     for i, tensor in enumerate(tensors):
         edge = current_edge(tensor)
         if edge is None:
-            raise HookError(f"register_multi_grad_hook() got a tensor, number {i}, that does not require grad")
+            raise HookError(f"tensor {i} of register_multi_grad_hook() does not require grad, so it has no gradient")
         edges.append(edge)
     shared = MultiGradHook(fn, len(edges), mode)
     return HandleGroup(

@@ -219,7 +219,7 @@ class profile:
             ValueError: if the profile was created with `trace=False`.
         """
         if not self._keep_trace:
-            raise ValueError("this profile was created with trace=False, so it has no record of individual calls")
+            raise ValueError("this profile has no record of individual calls; create it with trace=True")
         process = os.getpid()
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": process, "args": {"name": "viewgrad"}}

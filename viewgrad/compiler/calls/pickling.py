@@ -80,7 +80,7 @@ def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any
     found: list[Any] = [sys.modules[PACKAGE].__version__, _code(function.__code__)]
     for each in guard.captured:
         if each.path.startswith(LIBRARY) and (type(each.value) is Attributes or is_library_value(each.value)):
-            continue  # the libraries' own, which may be imported later
+            continue  # the state of libraries, which depends on what has been imported
         value = _fingerprint_of(each.value)
         if value is None:
             return None

@@ -272,10 +272,11 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
     if "grad_NAME" in first and len(first) > 1:
         use, context = first["grad_NAME"]
         other = "grad" if "grad" in first else "grads"
-        raise context.error(use.position, f"grad_{use.name} is mixed with {other}; name all incoming gradients alike")
+        raise context.error(use.position, f"grad_{use.name} cannot be mixed with {other}; name all gradients")
     if "grad" in first and "grads" in first:
         use, context = first["grad"]
-        raise context.error(use.position, "grad is mixed with grads; write grads[0] for it, or name the gradients")
+        message = "grad cannot be mixed with grads; write grads[0] instead of grad, or name the gradients"
+        raise context.error(use.position, message)
     all_uses = [use for formula in implemented for use in formula.uses]
     whole = any(use.kind == "grads" for use in all_uses)
     if "grads" in first and not whole and {use.detail for use in all_uses if use.kind == "grads[i]"} == {0}:

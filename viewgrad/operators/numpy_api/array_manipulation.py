@@ -65,7 +65,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         raise IndexError(f"indices of insert must be integers, bools or a slice, not {places.dtype}")
     if places.dtype == bool:
         places = np.flatnonzero(places)
-    # For each new position: a position in `arr` followed by the values.
+    # `order` contains, for each position of the result, a position in `arr` followed by `values`.
     if places.size == 1:
         place = int(places.item())
         if not -extent <= place <= extent:
@@ -261,7 +261,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         raise ValueError(f"np.place requires a mask of the tensor's size, {arr.size}, not of size {np.size(mask)}")
     places = np.flatnonzero(plain(mask))
     if places.size and not np.size(vals):
-        raise ValueError("np.place has no values to insert")
+        raise ValueError("np.place requires at least one value to insert")
     put(arr, places, vals)
 
 

@@ -93,7 +93,7 @@ def require_tensor(out: Any, name: str) -> None:
     if not isinstance(out, Tensor):
         error = UnsupportedTypeError if isinstance(out, np.ndarray) else TypeError
         raise error(
-            f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
+            f"{name} of tensors cannot write to a plain array, which has no history; create the array with "
             "zeros(), empty() or array() of viewgrad.numpy instead of numpy"
         )
 

@@ -253,8 +253,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if not isinstance(dst, Tensor):
         raise UnsupportedTypeError(
-            "a tensor cannot be written to a plain array, which has no history (by np.copyto, np.full or "
-            "np.full_like): make that a tensor first, by zeros(), empty(), full() or array() of viewgrad.numpy"
+            "np.copyto, np.full and np.full_like cannot write a tensor to a plain array, which has no history; create "
+            "the array with zeros(), empty(), full() or array() of viewgrad.numpy"
         )
     weak = type(src) in (int, float, complex)
     if weak:  # Python numbers adopt the dtype of the target if it can represent their kind

@@ -67,7 +67,7 @@ PLAINLY: Final = {
 }
 NUMBERS: Final = frozenset({int, float, type(None)})
 REALS: Final = frozenset({float, np.float64, np.float32})
-# Functions of lengths, excluding arguments that their options need.
+# Functions that are called directly if all arguments are lengths, shapes or tensors.
 QUICK: Final[dict[Any, Callable[..., Any]]] = {**MAKERS, np.reshape: view_ops.reshape}
 
 # The public functions created so far, by NumPy function.

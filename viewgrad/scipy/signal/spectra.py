@@ -298,7 +298,7 @@ def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: 
     cosine, sine = np.cos(moved), np.sin(moved)
     if floating_mean:
         cosine, sine = (each - (share * each).sum(-1, keepdims=True) for each in (cosine, sine))
-    least = float(np.finfo(float).epsneg)  # if a wave is 0 at all times
+    least = float(np.finfo(float).epsneg)  # the minimum sum of squares, for waves that are 0 at all times
     of_cosine, of_sine = (share * y * cosine).sum(-1), (share * y * sine).sum(-1)
     found = of_cosine**2 / np.maximum((share * cosine * cosine).sum(-1), least)
     found = found + of_sine**2 / np.maximum((share * sine * sine).sum(-1), least)

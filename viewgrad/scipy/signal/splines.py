@@ -143,7 +143,7 @@ def symiirorder2(input: Any, r: Any, omega: Any, precision: float = -1.0) -> Any
     if not 0 < precision <= 1:
         precision = 1e-6 if x.dtype.char in "fF" else 1e-11
     if plain_values(r) < 0 or abs(plain_values(omega)) >= math.pi:
-        raise lost("scipy.signal.symiirorder2", "it is differentiated for r >= 0 and |omega| < pi")
+        raise lost("scipy.signal.symiirorder2", "it has a derivative only for r >= 0 and |omega| < pi")
     filtered = _Resonance(r, omega)
     # The sums for the initial values are truncated at the precision; those for the final values at its square root, as
     # in SciPy.

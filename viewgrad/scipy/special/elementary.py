@@ -259,7 +259,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """Return the Riemann or Hurwitz zeta function, differentiable in both arguments, for x > 1 and q > 0."""
     x, q = numbers(x) * 1.0, numbers(1.0 if q is None else q) * 1.0
     if x.dtype.kind == "c" or np.any(plain_values(x) <= 1) or np.any(plain_values(q) <= 0):
-        raise lost("scipy.special.zeta", "it has a derivative for real x above 1 and q above 0")
+        raise lost("scipy.special.zeta", "it has a derivative only for real x > 1 and q > 0")
     count = 16
     places = np.arange(count) + q[..., None]
     end = q + count

@@ -164,7 +164,7 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     """Return the density of the sum of a normal and a Cauchy random variable."""
     x, sigma, gamma = (numbers(each) * 1.0 for each in (x, sigma, gamma))
     if np.any(plain_values(sigma) == 0):
-        raise lost("scipy.special.voigt_profile", "sigma must not be 0: that is scipy.stats.cauchy.pdf")
+        raise lost("scipy.special.voigt_profile", "sigma must not be 0; use scipy.stats.cauchy.pdf for that limit")
     width = sigma * math.sqrt(2.0)
     return family("wofz", (x + 1j * gamma) / width).real / (width * math.sqrt(math.pi))
 

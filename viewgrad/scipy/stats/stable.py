@@ -45,7 +45,7 @@ def _integrand(z: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any, Any]:
     values = [np.asarray(plain_values(each), float) for each in (z, alpha, beta)]
     _, index, skew = values
     if not ((index >= SMALLEST) & (index <= 2) & (np.abs(skew) <= 1)).all():
-        raise lost("scipy.stats.levy_stable", f"alpha is between {SMALLEST} and 2 here, and beta between -1 and 1")
+        raise lost("scipy.stats.levy_stable", f"alpha must be between {SMALLEST} and 2, and beta between -1 and 1")
     with np.errstate(all="ignore"):
         reach = DECAYED ** (1 / index)
         turns = np.abs(values[0]) * reach + np.abs(skew * np.tan(np.pi * index / 2)) * DECAYED

@@ -80,8 +80,8 @@ def refuse_if_coarse(subject: OperatorUnderTest, example: Example, error: float)
             what = f"it approximates a limit by {name}"
             if not any(notice.startswith(what) for notice in subject.notices):
                 subject.note(
-                    f"{what}, and returns the gradient of the limit, from which it is far for {where}; check with "
-                    f"options={{{name!r}: [...]}} or valid=... if this is not intended"
+                    f"{what} and returns the gradient of the limit, but its value is far from the limit for {where}; "
+                    f"check with options={{{name!r}: [...]}} or valid=... if this is not intended"
                 )
             raise Refused(f"it has not converged to its limit for {where}")
 

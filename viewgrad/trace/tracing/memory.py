@@ -102,7 +102,7 @@ class Memory:
 
     value: Any
     array_id: int
-    array: Any  # the part of the array that is kept until it is a base: nothing if the array owns its memory, as usual
+    array: Any  # the window of its owner, until `make_base`; None if the array owns its memory, as usual
     address: int
     dtype: Any
     shape: Any
@@ -266,8 +266,8 @@ class Memories:
             window = memory.window(array)
             if window is None:
                 raise TraceError(
-                    "a tensor was made of an array whose elements are not whole elements apart, such as a field of a "
-                    "structured array"
+                    "a tensor was created from an array whose strides are not multiples of its itemsize, such as a "
+                    "field of a structured array"
                 )
             if value is None:
                 if memory.is_whole(window):

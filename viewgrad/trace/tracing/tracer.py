@@ -499,7 +499,7 @@ class Tracer:
     def reshaped(self, tensor: Tensor) -> None:
         """Handle an in-place change of shape; a graph cannot change the shape of the caller's tensors."""
         if self._is_old(tensor):
-            self.refuse("changing the shape of a tensor from outside the function in place")
+            self.refuse("changing in place the shape of a tensor that was created outside the function")
 
     def queried(self, tensor: Tensor, what: str) -> None:
         """Raise for a query that a graph cannot answer, such as the gradient of a tensor.

@@ -214,7 +214,7 @@ class CallReader(SelectionReader):
         if isinstance(function, FunctionValue):
             return self.call_nested(function, args, keywords)
         if not isinstance(function, Static):
-            raise self.out.refused(f"{kind_name(function)} is called", node)
+            raise self.out.refused(f"calling {kind_name(function)} is not supported", node)
         value = function.value
         name = library_name(value)
         if name is not None:

@@ -93,7 +93,7 @@ def operation(out: Emitter, name: str, exprs: Sequence[Any]) -> Any:
         raise out.refused(f"{name}: {error}") from None
     is_condition = name in CONDITIONS or (all(expr.kind.dtype == "?" for expr in exprs) and name in LOGICAL)
     if kind.dtype not in DTYPES or (kind.dtype == "?") != is_condition:
-        raise out.refused(f"{name} gives {np.dtype(kind.dtype)}")
+        raise out.refused(f"{name} with a result of {np.dtype(kind.dtype)} is not supported")
     return Op(name, tuple(exprs), kind)
 
 

@@ -123,14 +123,14 @@ class TargetReader(HashedReader):
             value = TupleValue(tuple([Static(each) for each in value.value]))
         if isinstance(value, TupleValue):
             if len(value.items) != count:
-                raise self.out.refused(f"{len(value.items)} values are unpacked to {count}", node)
+                raise self.out.refused(f"{len(value.items)} values cannot be unpacked to {count}", node)
             return list(value.items)
         if isinstance(value, (ListValue, Ref)):
             self.out.emit(Check(Op("equal", (count_of(self.out, value), Const(count, INT)), BOOL), self.out.line))
             return [self.copied(item_at(self.out, value, Const(number, INT))) for number in range(count)]
         expr = as_expr(value)
         if expr is None or not isinstance(expr.kind, Arr):
-            raise self.out.refused(f"{kind_name(value)} is unpacked", node)
+            raise self.out.refused(f"unpacking {kind_name(value)} is not supported", node)
         base = expr if isinstance(expr, Var) else self.out.temporary(expr)
         self.out.emit(Check(Op("equal", (Dim(base, 0), Const(count, INT)), BOOL), self.out.line))
         return [indexed(self.out, base, [Static(number)]) for number in range(count)]
@@ -180,7 +180,7 @@ class TargetReader(HashedReader):
             given, held = np.dtype(expr.kind.dtype), np.dtype(base.kind.dtype)
             raise self.out.refused(f"writing {given} to an array of {held} is not supported", stmt)
         if expr.kind.ndim > target.kind.ndim:
-            raise self.out.refused("an array is written to a place of fewer dimensions", stmt)
+            raise self.out.refused("assigning an array to a window of fewer dimensions is not supported", stmt)
         self.out.emit(Set(base, index, self.out.lifted(expr), op, self.out.line))
 
     def update(self, base: Any, index: tuple[Any, ...], name: str | None, value: Any, stmt: Any) -> None:

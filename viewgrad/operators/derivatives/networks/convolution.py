@@ -49,7 +49,10 @@ def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -
         return Window(strides, tuple((span // 2, span - span // 2) for span in spans), dilations)
     around = tuple_of(0 if padding == "valid" else padding, n, "padding")
     if min(strides, default=1) < 1 or min(dilations, default=1) < 1 or min(around, default=0) < 0:
-        raise ValueError(f"invalid convolution: stride {strides}, padding {around}, dilation {dilations}")
+        raise ValueError(
+            "stride and dilation must be positive and padding nonnegative, not "
+            f"stride={strides}, padding={around}, dilation={dilations}"
+        )
     return Window(strides, tuple((extent, extent) for extent in around), dilations)
 
 
@@ -59,7 +62,7 @@ def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window)
     for n, k, step, (before, after), gap in zip(extents, kernel, *window, strict=True):
         span = (k - 1) * gap + 1
         if n + before + after < span:
-            raise ValueError(f"a window of {span} elements does not fit into {n + before + after}")
+            raise ValueError(f"a window of length {span} does not fit into a padded length of {n + before + after}")
         fits.append((n + before + after - span) // step + 1)
     return tuple(fits)
 
@@ -143,7 +146,7 @@ def convolution_forward(x: Any, w: Any, window: Window, groups: int) -> Array:
     if x.ndim == w.ndim - 1:
         return np.asarray(convolution_forward(x[None], w, window, groups)[0])
     if x.ndim != w.ndim or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
-        raise ValueError(f"an input of shape {x.shape} does not match weights of shape {w.shape} in {groups} groups")
+        raise ValueError(f"an input of shape {x.shape} does not match weights of shape {w.shape} with groups={groups}")
     columns, places = _columns(x, w.shape[2:], window, groups)
     return np.asarray(_grouped(w, groups) @ columns).reshape(x.shape[0], w.shape[0], *places)
 
@@ -153,7 +156,7 @@ def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, grou
         return np.asarray(convolution_input_forward(y[None], w, extents, window, groups)[0])
     if y.ndim != w.ndim or y.shape[1] != w.shape[0] or w.shape[0] % groups:
         raise ValueError(
-            f"an input of shape {y.shape} does not match weights of shape {w.shape} in {groups} groups"
+            f"an input of shape {y.shape} does not match weights of shape {w.shape} with groups={groups}"
         )
     _require_fit(extents, w.shape[2:], y.shape[2:], window)
     columns = _grouped(w, groups).mT @ _rows(y, groups)

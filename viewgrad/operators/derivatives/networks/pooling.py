@@ -55,7 +55,7 @@ def max_pool(n: int) -> Any:
             np.copyto(values, value, where=better)
             np.copyto(indices, number, where=better)
         if (indices < 0).any():
-            raise ValueError("a window of max pooling contains only padding")
+            raise ValueError("a window of max pooling contains only padding; reduce the padding or the dilation")
         return values, indices
 
     return forward

@@ -151,7 +151,7 @@ def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, 
     if not script["b"].requires_grad:
         if script["base"].requires_grad:
             script.lines.append("assert not base.requires_grad")
-            script.fail(f"after the in-place form {where}, the base requires grad, and not after the out-of-place form")
+            script.fail(f"the base requires grad after the in-place form {where}, but not after the out-of-place form")
         return 1
     names = ", ".join(f"x{k}" for k in wanted)
     for mine, reference, told in (

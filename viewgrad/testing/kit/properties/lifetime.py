@@ -38,8 +38,8 @@ def lifetime(baseline: Baseline) -> int:
             script.do(_function("forward_only", [line for line in body if not line.startswith("g = ")]), CYCLES)
             script.require(
                 "not cycles()",
-                "tensors, or the graph, of the call are part of a reference cycle after its release: they are kept "
-                "until Python's collector of cycles runs",
+                "tensors or the graph of the call are part of a reference cycle: after their release, they stay "
+                "alive until the cyclic garbage collector runs",
             )
         script.do("growth(8)", "grown = min(growth(8), growth(8))")
         if script["grown"] >= 8:  # caches may still be filling

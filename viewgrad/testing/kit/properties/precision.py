@@ -226,10 +226,10 @@ def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: flo
 
 
 def digits_cancelled(subject: OperatorUnderTest, example: Example) -> int:
-    """Check values near a simple zero at 0, which must follow the slope there if the reference does.
+    """Check that values near a simple zero at 0 are proportional to the argument, if those of the reference are.
 
-    Smoothness is determined at larger steps. Functions that are linear at small arguments may lose all digits there:
-    interpolation, wrapped angles, and other scales.
+    Smoothness is determined at larger steps. Functions that are linear at small arguments, such as interpolation or
+    wrapped angles, may lose all digits there.
     """
     _, tiny = _extremes(example)
 

@@ -259,7 +259,7 @@ def _first_like_others(baseline: Baseline, title: str) -> None:
     then = zip(baseline.example.arrays, baseline.subject.first_arrays, strict=True)
     if not all(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc") for one, other in then):
         return  # a smaller call, while shrinking
-    # The baseline comes from the second of all calls.
+    # The baseline was computed by the second call.
     for path, one, other in zip(baseline.paths, first, values, strict=True):
         if not np.allclose(one, other, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):
             script = baseline.script(title, ())
@@ -273,7 +273,7 @@ def _first_like_others(baseline: Baseline, title: str) -> None:
                 place = int(np.argmax(np.nan_to_num(np.abs(one - later), nan=np.inf).reshape(-1)))
             gave, gives = one.reshape(-1)[place].item(), later.reshape(-1)[place].item()
             script.fail(
-                f"the same call gave {gave!r} and now gives {gives!r}: the first of all calls differs from later ones"
+                f"the same call gave {gave!r} and now gives {gives!r}: the first call differs from all later ones"
             )
 
 

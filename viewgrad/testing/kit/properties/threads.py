@@ -116,4 +116,4 @@ def _require_same(baseline: Baseline, script: Script) -> None:
             )
             script.lines.append("assert all(same), same")
             threads = "four threads" if len(script["together"]) > 2 else "two threads"
-            script.fail(f"if {threads} call it at the same time, {names[i]} differs from that of one thread")
+            script.fail(f"if {threads} call it at the same time, {names[i]} differs from the result of a single thread")
