@@ -313,6 +313,32 @@ def test_views_of_the_bits_of_numbers_are_read_only():
     assert (bits >> 1).view(np.float64).dtype == np.float64 and x.tolist() == [1, 2]
 
 
+def test_views_of_the_bits_of_numbers_share_their_memory():
+    def exponents(x):
+        y = x * 1.0
+        bits = y.view(np.int64)
+        y[0] = 1024.0
+        return (bits >> 52) * 1.0
+
+    compiled = vg.compile(exponents)
+    for values in ([1.0, 2.0], [8.0, 16.0], [64.0, 3.0]):
+        expected = exponents(numpy.array(values)).tolist()
+        assert exponents(vg.Tensor(values)).tolist() == expected == compiled(numpy.array(values)).tolist()
+    x, factors = leaf(1.0, 2.0), vg.Tensor([1.0, 2.0])
+    bits = factors.view(np.int64)
+    product, swapped = (x * bits).sum(), factors.view(">f8")
+    expected = bits.tolist()
+    factors[0] = 8.0
+    assert grad(product, x)[0].tolist() == expected != bits.tolist()
+    assert swapped.tolist() == factors.numpy().view(">f8").tolist()
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(1.0, complex), (1j, float), (1.0, numpy.int32)])
+def test_views_of_numbers_in_dtypes_of_another_size_are_refused(value, dtype):
+    with pytest.raises(ValueError, match="0d array"):
+        vg.Tensor(value).view(dtype)
+
+
 def test_setting_flags_has_no_effect():
     view = (leaf(*VALUES) * 1.0)[1:]
     view.setflags(write=False)

@@ -1740,7 +1740,10 @@ class OperatorMethods:
         """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
     def view(self, *shape: Any, dtype: npt.DTypeLike | None = None, type: Any = None) -> Tensor:
-        """Return a view in another shape, or of the same memory with another real or complex dtype."""
+        """Return a view in another shape, or of the same memory with another dtype.
+
+        Between a real dtype and the complex dtype of twice its size, the view is differentiable. Otherwise it is read-only.
+        """
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view with the shape of `other`."""

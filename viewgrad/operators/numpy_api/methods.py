@@ -117,7 +117,10 @@ def _astype(
 
 
 def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
-    """Return a view in another shape, or of the same memory with another real or complex dtype."""
+    """Return a view in another shape, or of the same memory with another dtype.
+
+    Between a real dtype and the complex dtype of twice its size, the view is differentiable. Otherwise it is read-only.
+    """
     kind = next((each for each in (type, *shape, dtype) if _is_array_class(each)), None)
     if kind is not None:
         wanted = [each for each in (*shape, dtype) if each is not None and each is not kind]
@@ -133,15 +136,14 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
     wanted = np.dtype(first)
     if wanted == self.dtype:
         return self if is_scalar(self) else self[...]
-    if wanted.kind == "c" and self.dtype.kind == "f" and wanted.itemsize == 2 * self.itemsize:
+    if self.ndim and wanted.kind == "c" and self.dtype.kind == "f" and wanted.itemsize == 2 * self.itemsize:
         return views.view_as_complex(self.reshape((*self.shape[:-1], self.shape[-1] // 2, 2)))
-    if wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
+    if self.ndim and wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
         return views.view_as_real(self).reshape((*self.shape[:-1], 2 * self.shape[-1]))
     if _carries_history(self):
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be viewed as {wanted}")
-    looked_at = np.array(self._array).view(wanted)
-    looked_at.flags.writeable = False  # a copy, in which writes would be lost
-    return as_operand(looked_at) if wanted.kind in "biufc" else looked_at
+    bits = self.numpy().view(wanted)  # read-only, since a write through it could not be added to a history
+    return as_operand(bits) if wanted.kind in "biufc" and wanted.isnative else bits
 
 
 def _is_array_class(value: Any) -> bool:
