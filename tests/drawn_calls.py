@@ -243,6 +243,10 @@ def check(call: DrawnCall) -> str:
             return "memory that NumPy has not set"
         if re.search("nan(quantile|percentile)", call.text) and any(np.isnan(each).any() for each in expected):
             return "a dtype that depends on which values are NaN"
+        if "polyfit" in call.text and any(np.abs(array * 1.0).max(initial=0) > 1e6 for array in call.arrays.values()):
+            return "a fit that consists of rounding errors"
+        if "histogram" in call.text and not all(np.isfinite(array).all() for array in call.arrays.values()):
+            return "a histogram that NumPy computes from differences of infinite sums"
         leaves = leaves_of(call.arrays)
         try:
             found = call.run(leaves)

@@ -146,8 +146,8 @@ def drawn(number: int, strategy: Any, check: Callable[..., Any]) -> Callable[[in
 
 
 def check_graph(turn: int, program: Any) -> None:
-    function, leaves, make = test_symbolic_programs.as_function(program)
-    symbolic_checks.check(function, leaves, str(program), make=make)
+    function, leaves, options = test_symbolic_programs.as_function(program)
+    symbolic_checks.check(function, leaves, str(program), **options)
 
 
 def inside(test: Any) -> Callable[[int, Any], Any]:

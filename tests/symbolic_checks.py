@@ -67,7 +67,7 @@ def run_both(graph, inputs, what):
     return outputs
 
 
-def check(function, leaves, what="", order=2, again=True, make=None):
+def check(function, leaves, what="", order=2, again=True, make=None, single=False):
     """Check values, gradients and gradients of gradients of a function of tensors.
 
     Arguments:
@@ -75,11 +75,13 @@ def check(function, leaves, what="", order=2, again=True, make=None):
         leaves: arrays.
         again: whether to send the graphs through their text.
         make: makes tensors of the arrays, if they need a certain memory layout.
+        single: whether the function computes in single precision although no leaf has it.
 
     Returns:
         The gradient; None if a view is used of whose base several histories have ended, which is not traced.
     """
     make = make or (lambda: tensors(leaves))
+    single = single or any(map(is_single, leaves))
     try:
         graph = trace(function, *make())
     except TraceError as error:
@@ -114,14 +116,14 @@ def check(function, leaves, what="", order=2, again=True, make=None):
     found = dict(zip(gradient.df_output_vjps, run(gradient.df, inputs), strict=True))
     numbers = [number for number, tensor in enumerate(given) if tensor.requires_grad]
     for number, grad in zip(numbers, eager, strict=True):
-        tolerance = SINGLE if any(map(is_single, leaves)) else 1e-8
+        tolerance = SINGLE if single else 1e-8
         assert_close(found.get(number), grad.detach().numpy(), f"{what}, gradient {number}", tolerance)
     if order > 1:
-        check_second(graph, gradient, leaves, given, outputs, wanted, weights, results, what)
+        check_second(graph, gradient, leaves, given, outputs, wanted, weights, results, what, single)
     return gradient
 
 
-def check_second(graph, gradient, leaves, given, outputs, wanted, weights, results, what):
+def check_second(graph, gradient, leaves, given, outputs, wanted, weights, results, what, single):
     """Check the gradients of gradients: through the captured values of df, and then through its temporaries."""
     seeds = [vg.Tensor(weight, requires_grad=True) for _, weight in outputs]
     eager = vg.autograd.grad([each for each, _ in outputs], wanted, seeds, create_graph=True, materialize_grads=True)
@@ -161,7 +163,7 @@ def check_second(graph, gradient, leaves, given, outputs, wanted, weights, resul
     first = run(gradient.df, gradient.df_inputs(leaves, all_outputs, of_outputs))
     for number, grad in zip(gradient.df_output_vjps, first, strict=True):
         totals[number] = added(totals[number], grad)
-    tolerance = SINGLE if any(map(is_single, leaves)) else 1e-7
+    tolerance = SINGLE if single else 1e-7
     for number, grad in zip(numbers, expected, strict=False):
         assert_close(totals[number], grad.detach().numpy(), f"{what}, second gradient {number}", tolerance)
     seeded = [i for i, each in enumerate(results) if each.requires_grad]

@@ -19,7 +19,7 @@ BATCHES = 4
 
 
 def as_function(program):
-    """Return a program as a function of its leaves, the arrays of the leaves, and a function that creates them."""
+    """Return a program as a function of its leaves, the arrays of the leaves, and options of `check`."""
     made = program.make_leaves()
     names = [leaf.name for leaf in program.leaves if leaf.requires_grad]
     arrays = [made[name].detach().numpy().copy("K") for name in names]
@@ -32,7 +32,7 @@ def as_function(program):
         again = program.make_leaves()
         return [again[name] for name in names]
 
-    return function, arrays, make
+    return function, arrays, {"make": make, "single": any(leaf.single for leaf in program.leaves)}
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -43,10 +43,10 @@ def test_drawn_programs(request, batch):
     @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False, phases=[Phase.generate])
     @given(programs())
     def run(program):
-        function, leaves, make = as_function(program)
+        function, leaves, options = as_function(program)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            check(function, leaves, str(program), make=make)
+            check(function, leaves, str(program), **options)
 
     run()
 
@@ -81,11 +81,11 @@ def test_drawn_programs_that_end_histories(request):
     )  # fmt: skip
     @given(ending_programs())
     def run(program):
-        function, leaves, make = as_function(program)
+        function, leaves, options = as_function(program)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check_program(program, order=1)
-            checked.append(check(function, leaves, str(program), make=make))
+            checked.append(check(function, leaves, str(program), **options))
 
     run()
     assert len(checked) > 5 * checked.count(None)
