@@ -108,6 +108,12 @@ MALFORMED = {
     "put outside": lambda s, v, m: np.put(v, [9], 1.0),
     "take outside": lambda s, v, m: v.take([9]),
     "detach_ of a view": lambda s, v, m: m[0].detach_(),
+    "add.at outside": lambda s, v, m: np.add.at(v, 9, 1.0),
+    "add.at of a row outside": lambda s, v, m: np.add.at(m, (0, 9), 1.0),
+    "multiply.at outside": lambda s, v, m: np.multiply.at(v, 9, 1.0),
+    "put along no axis": lambda s, v, m: np.put_along_axis(m, np.zeros((1, 3), int), 1.0, 2),
+    "scatter along no axis": lambda s, v, m: m.scatter_(-3, np.zeros((1, 3), int), 1.0),
+    "a mesh of a matrix": lambda s, v, m: vg.numpy.ix_(m),
 }
 PROGRAMS = SCALARS | MALFORMED
 

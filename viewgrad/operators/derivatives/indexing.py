@@ -8,6 +8,7 @@ import warnings
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ...tensor.creation import as_operand
 from ...tensor.tensor import as_scalar, is_scalar
@@ -266,7 +267,7 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
             f"not {indices.ndim}-dimensional {indices.dtype}"
         )
     places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
-    places[axis % len(shape)] = indices
+    places[normalize_axis_index(axis, len(shape))] = indices
     return tuple(places)
 
 

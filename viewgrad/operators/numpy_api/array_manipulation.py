@@ -327,6 +327,8 @@ def _isreal(x: Any) -> Any:
 
 
 def _open_mesh(*args: Any) -> Any:
+    if any(np.ndim(arg) != 1 for arg in args):
+        raise ValueError("ix_ opens a mesh of 1-dimensional sequences of indices")
     vectors = [as_operand(np.flatnonzero(plain(arg)) if plain(arg).dtype == bool else arg) for arg in args]
     count = len(vectors)
     return tuple(v.reshape(tuple(-1 if dim == place else 1 for dim in range(count))) for place, v in enumerate(vectors))

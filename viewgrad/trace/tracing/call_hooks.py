@@ -128,7 +128,7 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
     try:
         result = run()
     except Exception as error:
-        self.index_raised(call.items or (), error)
+        self.index_raised(call.items, error)
         raise
     kind = "add_at" if added else "write" if call.items is None else "put_at"
     if own is not None:  # added to, and from now on in the history of the base

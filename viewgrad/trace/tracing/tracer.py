@@ -525,9 +525,11 @@ class Tracer:
         """Note that an array replaces another one in an index."""
         self.indices.copied(index, array)
 
-    def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
-        """Handle an exception of advanced indexing, which depends on values if arrays contain elements of tensors."""
-        if self.indices.hold(items):
+    def index_raised(self, items: Any, error: Exception) -> None:
+        """Handle an exception of indexing, which depends on values if arrays in an advanced index contain elements of
+        tensors.
+        """
+        if type(items) is tuple and self.indices.hold(items):
             self.uncaught(error, "an index by a tensor", self.locations.here())
 
     def array_option(self, option: Any) -> None:
