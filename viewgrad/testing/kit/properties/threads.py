@@ -21,7 +21,7 @@ SECONDS: Final = 0.25  # CPU seconds for these interruptions
 # If a thread does not take its turn because it waits for the lock of another one, turns are abandoned: the others stop
 # waiting after many short waits. On a busy machine, one wait may end before the thread whose turn it is has run at all.
 IN_TURNS: Final = """
-libraries, stuck = ("viewgrad", "numpy", "scipy", "concurrent", "threading", "abc"), []
+libraries, stuck = {"viewgrad", "numpy", "scipy", *sys.stdlib_module_names}, []
 interrupted = []
 def in_turns(lengths, event_of):
     turns, unfinished = [threading.Semaphore(0) for _ in lengths], set(range(len(lengths)))
