@@ -93,7 +93,7 @@ edit("mean_of_everything", "careful_softmax_entropy", "grad - grad.mean(axis=-1,
 
 # -- memory, state, dtypes ---------------------------------------------------------------------------------------------
 edit("argument_sorted_in_place", "SortedDistance", "ctx.i, ctx.j = np.argsort(a), np.argsort(b)", "ctx.i, ctx.j = np.argsort(a), np.argsort(b)\n        u._array.sort()", by="arguments are not modified | state between calls | gradients")
-edit("incoming_gradient_scaled", "GatedByBias", "        s = vg.sigmoid(x + b)\n        ds", "        s = vg.sigmoid(x + b)\n        g.mul_(1.0 + 1e-9)\n        ds", by="gradients")
+edit("incoming_gradient_scaled", "GatedByBias", "        s = vg.sigmoid(x + b)\n        ds", "        s = vg.sigmoid(x + b)\n        g.mul_(1.0 + 1e-9)\n        ds", by="the incoming gradient stays the caller's")
 edit("gradient_of_float32", "RealSpectrum", "2 * np.fft.ifft(ctx.f * raw(grad)).real * ctx.n", "(2 * np.fft.ifft(ctx.f * raw(grad)).real * ctx.n).astype(np.float32).astype(float)", by="gradients | dtypes", careful=True)
 edit("gram_forgets_when_alone", "HouseholderReflection", "return gx, gv", "return gx, (gv if ctx.needs_input_grad[0] else -2 * (grad * vx + x * vg_) / s)", by="every subset", careful=True)
 edit("softplus_overflows", "LogisticLoss", "np.logaddexp(np.zeros((), a.dtype), -a)", "np.log(1 + np.exp(-a))", by="values | special points", careful=True)
