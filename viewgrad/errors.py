@@ -116,10 +116,9 @@ class LeafInPlaceError(AutogradError):
 class ViewInPlaceError(AutogradError):
     """A write through a view cannot be added to the history of its base.
 
-    For example, the view was created under `no_grad`, so it is unclear whether to record the write. For the same
-    reason, the view cannot be used in grad mode after a recorded write to its base.
+    For example, the view was created under `no_grad`, so it is unclear whether to record the write.
 
-    - Take the view outside `no_grad`, or write inside it; to use it as a constant, `detach()` it.
+    - Take the view outside `no_grad`, or write inside it.
     - If a custom `Function` returned the view, `clone()` it, or return a copy from `forward`.
 
     Example:

@@ -190,33 +190,30 @@ class AliasModel:
 
     def write(self, step: s.Write) -> None:
         array = self.arrays[step.target]
-        result = step.function.numpy(array, *map(self.value, step.operands))
         self._written(step.target, step.function.flowing(step.operands, 1))
-        array[...] = result
+        array[...] = step.function.numpy(array, *map(self.value, step.operands))
 
     def overwrite(self, step: s.Overwrite) -> None:
-        value = self.value(step.value)
         self._written(step.target, (step.value,))
-        self.store(self.arrays[step.target], ..., value)
+        self.store(self.arrays[step.target], ..., self.value(step.value))
 
     def assign(self, step: s.Assign) -> None:
-        array, index, value = self.arrays[step.target], self.index(step.index), self.value(step.value)
         self._written(step.target, (step.value,))
-        if isinstance(step.value, str) and np.may_share_memory(np.asarray(array[index]), value):
+        array, index = self.arrays[step.target], self.index(step.index)
+        if isinstance(step.value, str) and np.may_share_memory(np.asarray(array[index]), self.arrays[step.value]):
             self.to_itself.add(self.base_of(step.target))
-        self.store(array, index, value)
+        self.store(array, index, self.value(step.value))
 
     def augment(self, step: s.Augment) -> None:
         array = self.arrays[step.target]
         index = self.index(step.index)
-        result = step.function.numpy(array[index], self.value(step.value))
         self._written(step.target, step.function.flowing((step.value,), 1))
-        array[index] = result
+        array[index] = step.function.numpy(array[index], self.value(step.value))
 
     def ufunc_out(self, step: s.UfuncOut) -> None:
+        self._written(step.target, step.function.flowing(step.operands))
         array = self.arrays[step.target]
         result = np.broadcast_to(step.function.numpy(*map(self.value, step.operands)), array.shape)
-        self._written(step.target, step.function.flowing(step.operands))
         mask = True if step.where is None else np.broadcast_to(np.array(step.where), array.shape)
         np.copyto(array, result.copy(), where=mask)
 
@@ -236,9 +233,7 @@ class AliasModel:
         if self.recording:
             for name in self._views(base):
                 view = self.facts[name]
-                if view.unrecorded and self.facts[base].history.requires_grad:  # using it is an error
-                    del self.arrays[name], self.facts[name]
-                elif view.old and np.may_share_memory(self.arrays[name], self.arrays[target]):
+                if view.old and np.may_share_memory(self.arrays[name], self.arrays[target]):
                     view.history, view.unsure = History(False), True
 
     @staticmethod

@@ -128,12 +128,6 @@ class DifferentiableViewMeta:
                 "backward; clone() the result of the Function"
             )
         if self.creation is not CreationMeta.DEFAULT:  # created without recording: it never has its base's history
-            if current_mode() & GRAD and base_edge is not None and type(base_edge) is not AccumulateGrad:
-                raise ViewInPlaceError(
-                    f"this view of shape {tensor.shape} was created {self.creation.value}, and its base has a new "
-                    "history since, from a write in grad mode: it is ambiguous whether the view is a constant; take "
-                    "the view in grad mode, or use its detach()"
-                )
             return tensor._edge
         old = tensor._edge
         cut = cut_of(self.base)
