@@ -1180,6 +1180,27 @@ def test_interruption_loses_no_attribute(stride):
         assert vg.grad(counted)(2.0) == 21.0, where
 
 
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.nightly)])
+def test_interruption_does_not_separate_the_variables_of_closures(stride):
+    def prepare():
+        count = 0.0
+
+        def counted(x):
+            nonlocal count
+            count += 1.0
+            return x * count
+
+        return counted
+
+    def act(counted):
+        vg.adopt(counted)(leaf(1.0))
+
+    for counted, where in interruptions(prepare, act, stride=stride):
+        before = counted(1.0)
+        assert float(vg.adopt(counted)(1.0)) == before + 1.0, where
+        assert counted(1.0) == before + 2.0, where
+
+
 class Bag(Iterable, Sized):
     def __init__(self, x):
         self.items = [x, x * 2]

@@ -249,6 +249,9 @@ class AdoptionRegistry:
 
     def flush(self) -> None:
         """Copy assignments of adopted code to the user's objects and enclosing functions."""
+        if self._under_way:  # left by an exception from a signal handler, or about to be removed by another thread
+            with self._lock:
+                self._under_way.clear()
         if any(self._flushed):
             with self._lock:
                 for state in self.reachable(set(self._imported)) if self._live_imports else ():
@@ -497,8 +500,8 @@ class AdoptionRegistry:
         entries = self._cells.get(made)
         if entries is None or id(made) in self._under_way:
             return
-        self._under_way.add(id(made))
         try:
+            self._under_way.add(id(made))
             for own, entry in zip(made.__closure__, entries, strict=True):
                 self._synchronize_cell(own, entry)
         finally:
@@ -676,8 +679,8 @@ class AdoptionRegistry:
         items = contents_of(value)
         if id(value) in self._under_way or PLAIN.issuperset(map(type, items)):
             return value
-        self._under_way.add(id(value))
         try:
+            self._under_way.add(id(value))
             if all(self.adopted(item) is item for item in items):
                 return value
             made = self._containers[id(value)] = CONTAINERS[type(value)](value, self.adopted, self._unadopted)
