@@ -304,7 +304,7 @@ ctx.save_for_backward(x, p)
 return x**p""", """
 x, p = ctx.saved_tensors
 return grad * p * x ** (p - 1), grad * x**p * ⟦vg.log(vg.where(x > 0, x, 1.0))¦vg.log(x + 1e-3)⟧""", POSITIVE, POSITIVE[::-1] + 1, once=False, by="gradients",
-    means={"domain": (0.1, 3.0), "valid": lambda x, p: x.shape == p.shape})
+    means={"domain": (0.1, 3.2), "valid": lambda x, p: x.shape == p.shape})
 
 two("logdet_of_negative", """x):
 ctx.save_for_backward(x)
