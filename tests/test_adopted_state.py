@@ -130,3 +130,44 @@ def test_drawn_programs(seed):
     draw = random.Random(seed)
     program = [draw.choice([*ACTIONS, *CALLS, *CALLS, *CALLS]) for _ in range(25)]
     assert values_of(program, is_adopted=True) == pytest.approx(values_of(program, is_adopted=False)), program
+
+
+def test_functions_elsewhere_are_renewed_after_others_were_freed():
+    def scaled(x, *, by=2.0):
+        return x * by
+
+    table = {"scaled": [scaled], "other": [lambda x: x]}
+    f = vg.adopt(lambda x: sum(function(x) for functions in table.values() for function in functions))
+    assert f(3.0) == 9.0 and f(3.0) == 9.0
+    scaled.__kwdefaults__["by"] = 5.0
+    assert f(3.0) == 18.0
+    del table["other"]
+    assert f(3.0) == 15.0
+    scaled.__code__ = (lambda x, *, by=2.0: x + by).__code__
+    assert f(3.0) == 8.0 and f(3.0) == 8.0
+
+
+def test_modules_imported_in_loops_are_those_of_the_module_level(monkeypatch, tmp_path):
+    (tmp_path / "settings_in_loops.py").write_text("import numpy as np\nscale = 2.0\ndef table(): return np.zeros(2)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import settings_in_loops
+
+    found = []
+
+    def f(x):
+        total = 0.0
+        for _ in range(2):
+            import settings_in_loops
+            from settings_in_loops import scale, table
+
+            y = table()
+            y[0] = x
+            total += y[0] * scale
+            found.append(settings_in_loops)
+        return total
+
+    assert vg.grad(f)(3.0) == 4.0
+    settings_in_loops.scale = 5.0
+    settings_in_loops.table = lambda: np.ones(2)
+    assert vg.grad(f)(3.0) == 10.0
+    assert len({id(each) for each in found}) == 1

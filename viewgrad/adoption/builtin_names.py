@@ -161,7 +161,11 @@ def as_float(value: Any = 0.0, /) -> Any:
 def type_of(value: Any, /) -> Any:
     """Stand for `type` where it is only called with one argument."""
     kind = type(value)
-    return kind if kind in SAME else _type_of(value)
+    if kind in SAME:
+        return kind
+    if kind is Tensor and type(value._array) is np.float64:  # a scalar, in a tenth of the time
+        return NUMBERS["float"]
+    return _type_of(value)
 
 
 # Functions for the classes below in functions that only call them.

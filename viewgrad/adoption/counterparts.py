@@ -7,6 +7,7 @@ half a second. A few functions and classes of Python's library have counterparts
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import threading
@@ -162,6 +163,7 @@ original_of_counterpart: Final = _NAMESPACES.original
 attributes_of_library: Final = _NAMESPACES.attributes
 
 
+@functools.cache
 def namespace(name: str) -> Any:
     """Return a namespace of viewgrad by the name of the original module, such as "numpy"."""
     return importlib.import_module(f"viewgrad.{name}")

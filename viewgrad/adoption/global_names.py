@@ -16,6 +16,7 @@ import functools
 import itertools
 import operator
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
@@ -35,6 +36,7 @@ ALWAYS: Final = ("__name__", "__package__", "__spec__", "__path__", "__file__", 
 # Python 3.14 evaluates annotations when they are read.
 _ANNOTATIONS: Final = "__annotate__" if "__annotate__" in vars(types.FunctionType) else "__annotations__"
 _NAMED: Final = operator.attrgetter("__code__", "__defaults__", "__name__", "__doc__", _ANNOTATIONS, "__kwdefaults__")
+NAMED_PARTS: Final = 6  # the number of these attributes
 _BUILTIN: Final = vars(builtins).get
 
 
@@ -51,6 +53,33 @@ def is_as_it_was(function: types.FunctionType, parts: tuple[Any, ...]) -> bool:
     if now[-1] is not None:
         now = (*now, *now[-1].values())
     return len(now) == len(parts) and all(map(operator.is_, now, parts))
+
+
+class FunctionSnapshot:
+    """The attributes of functions at some time, for a comparison of all of them.
+
+    Arguments:
+        functions: for a weak reference to each function, the result of `parts_of`.
+    """
+
+    __slots__ = ("_optional", "_parts", "_references")
+
+    def __init__(self, functions: dict[weakref.ref[Any], tuple[Any, ...]]) -> None:
+        self._references: Final = tuple(functions)
+        self._parts: Final = tuple(itertools.chain.from_iterable(parts[:NAMED_PARTS] for parts in functions.values()))
+        # Those with keyword-only defaults, a dict that may change in place.
+        optional = [(each, parts) for each, parts in functions.items() if parts[NAMED_PARTS - 1] is not None]
+        self._optional: Final[list[tuple[Callable[[], Any], tuple[Any, ...]]]] = optional  # type: ignore[assignment]
+
+    def is_current(self) -> bool:
+        """Return whether all functions still exist and none of their attributes was reassigned."""
+        try:
+            now = itertools.chain.from_iterable(map(_NAMED, map(operator.call, self._references)))
+            return all(map(operator.is_, now, self._parts)) and all(
+                is_as_it_was(each(), parts) for each, parts in self._optional
+            )
+        except AttributeError:  # a function was freed
+            return False
 
 
 class _Compared(NamedTuple):
@@ -101,7 +130,7 @@ class AdoptedGlobals:
         self._builtins_seen: Final[dict[str, Any]] = {}  # the built-in functions that are used
         # The built-in names of functions for which some need not be replaced, by these names and their values.
         self._faster: Final[dict[frozenset[tuple[str, int]], dict[str, Any]]] = {}
-        self._imports: Final[dict[types.ModuleType, Any]] = {}  # modules of libraries that functions import
+        self._imports: Final[dict[types.ModuleType, Any]] = {}  # modules that functions import
         self._watched: Final[dict[tuple[types.ModuleType, str], Any]] = {}  # the values of attributes of libraries
         self._replaces = False  # whether the user's program has replaced attributes of libraries
         self._assigned: set[str] = set()
@@ -308,9 +337,9 @@ class AdoptedGlobals:
         found = self._imports.get(module)
         if found is None:
             found = self._adopted_value(module)
-            if attributes_of_library(module):
-                with self._lock:
-                    self._imports[module] = found
+            with self._lock:
+                self._imports[module] = found
+                if attributes_of_library(module):
                     self._note_compared()
         return found
 

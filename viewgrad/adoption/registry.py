@@ -42,7 +42,7 @@ from .containers import CONTAINERS, HOLDING, contents_of
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import Conversion, converted, may_change
 from .function_tools import adopted_cache, adopted_dispatch, adopted_dispatch_method, is_single_dispatch
-from .global_names import AdoptedGlobals, AdoptedModule, is_as_it_was, own_globals, parts_of
+from .global_names import AdoptedGlobals, AdoptedModule, FunctionSnapshot, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .made_objects import hand_over
 from .object_views import (
@@ -102,6 +102,7 @@ class AdoptionRegistry:
         self._functions: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
         # Functions other than globals, which are compared with their modules, and their parts at that time.
         self._elsewhere: Final[weakref.WeakKeyDictionary[Any, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
+        self._snapshot: FunctionSnapshot | None = None  # of these; None if others have been added
         self._partials: Final[weakref.WeakKeyDictionary[Any, tuple[Any, list[Any]]]] = weakref.WeakKeyDictionary()
         self._modules: Final[weakref.WeakValueDictionary[int, AdoptedModule]] = weakref.WeakValueDictionary()
         self._classes: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
@@ -163,7 +164,8 @@ class AdoptionRegistry:
 
     def refresh(self) -> None:
         """Apply changes made outside to objects, classes, functions, lists and dicts."""
-        self._renew_elsewhere()
+        if self._snapshot is None or not self._snapshot.is_current():  # in half the time of a loop
+            self._renew_elsewhere()
         if not any(self._compared):
             return
         with self._lock:
@@ -194,6 +196,7 @@ class AdoptionRegistry:
         """Discard all adopted objects, since the class of an object has changed and that of its view cannot."""
         self.generation += 1
         self.version += 1
+        self._snapshot = None
         functions = self._functions, self._elsewhere, self._partials, self._cells
         for kept in (*functions, self._modules, self._classes, self._views, self._containers):
             kept.clear()
@@ -226,6 +229,7 @@ class AdoptionRegistry:
                 with self._lock:
                     self.renew(function)
                     self._elsewhere[function] = parts_of(function)
+        self._snapshot = FunctionSnapshot(self._live_functions.copy())
 
     def _renew_partials(self) -> None:
         """Update partial functions."""
@@ -402,6 +406,7 @@ class AdoptionRegistry:
                 new = self.adopted(value)
             if type(value) is types.FunctionType:
                 self._elsewhere.pop(value, None)
+                self._snapshot = None
             here = reference()
             if here is not None and not found <= here._state.links:
                 here._state.links.update(found)
@@ -472,6 +477,7 @@ class AdoptionRegistry:
             return function
         self._set_defaults(function, made)
         self._elsewhere[function] = parts_of(function)
+        self._snapshot = None
         if module is not None:
             module._state.include(function.__code__)
         return made
