@@ -140,9 +140,9 @@ def test_gradients(name):
 
 # Programs that would lose the history, and part of the error.
 REFUSED = {
-    "a tensor as a class": (lambda x: Signal(x).energy(), "is converted to a plain array"),
-    "a list as a class": (lambda x: Signal([x[0], 1.0]).energy(), "is converted to a plain array"),
-    "a view as a class": (lambda x: x.view(Signal).energy(), "Signal holds plain numbers"),
+    "a tensor as a class": (lambda x: Signal(x).energy(), "Signal is derived from numpy.ndarray"),
+    "a list as a class": (lambda x: Signal([x[0], 1.0]).energy(), "Signal is derived from numpy.ndarray"),
+    "a view as a class": (lambda x: x.view(Signal).energy(), "use .* a class that stores it in an attribute"),
     "a view with type=": (lambda x: x.view(type=Signal).energy(), "Signal holds plain numbers"),
     "a view of a dtype as a class": (lambda x: x.view(float, Signal).sum(), "Signal holds plain numbers"),
     "a quantity": (lambda x: (Quantity(x) * 2).sum(), "is converted to a plain array"),

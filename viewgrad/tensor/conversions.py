@@ -143,8 +143,13 @@ def conversion_refused(what: str) -> str:
     """
     frame, calls = _frame_of_user()
     libraries = [module.partition(".")[0] for module, _ in calls]
-    line = _line_of(frame)
-    if "scipy" in libraries:
+    line, derived = _line_of(frame), _array_class_of(frame)
+    if derived:
+        way_out = (
+            f"{derived} is derived from numpy.ndarray, so its arrays hold plain numbers: use a class that stores the "
+            "array in an attribute, or functions of arrays"
+        )
+    elif "scipy" in libraries:
         way_out = "use the function of viewgrad.scipy, or wrap it in a viewgrad.autograd.Function"
     elif "pandas" in libraries:
         way_out = OF_PANDAS
@@ -189,6 +194,15 @@ def captured_write_refused(what: str, *, is_exported: bool = False) -> str:
 def _line_of(frame: FrameType | None) -> str:
     """Return the source line that a frame executes, or "" if it is unknown."""
     return "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+
+
+def _array_class_of(frame: FrameType | None) -> str:
+    """Return the name of the class derived from `numpy.ndarray` whose method a frame runs, or ""."""
+    if frame is None or not frame.f_code.co_argcount:
+        return ""
+    first = frame.f_locals.get(frame.f_code.co_varnames[0])
+    kind = first if isinstance(first, type) else type(first)
+    return kind.__name__ if issubclass(kind, np.ndarray) and kind is not np.ndarray else ""
 
 
 def _location_of(frame: FrameType | None) -> str:

@@ -160,7 +160,8 @@ def _viewed_as(self: Tensor, kind: Any) -> Any:
         return kind._viewing(self)
     if _carries_history(self):
         raise TypeError(
-            f"{kind.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself"
+            f"{kind.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself, or a "
+            "class that stores it in an attribute"
         )
     if is_scalar(self):
         return np.array(self._array).view(kind)
