@@ -7,6 +7,7 @@ import linecache
 import os
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,6 +51,8 @@ class Interrupter:
         if not frame.f_code.co_filename.startswith((PACKAGE, "<viewgrad ")):
             return None
         if event == "call":
+            if frame.f_back is not None and frame.f_back.f_code.co_filename == weakref.__file__:
+                return None  # a finalizer, in which Python ignores exceptions
             frame.f_trace_opcodes = self.bytecodes
             return self
         is_place = event == ("opcode" if self.bytecodes else "line")

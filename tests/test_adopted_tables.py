@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import collections
+import copy
+import pickle
+import types
 
 import numpy as np
 import pytest
@@ -40,6 +43,11 @@ OF_OBJECTS = {UNIT: 3.0}
 COLLECTED = {np.sin}
 
 
+IN_ORDER = collections.OrderedDict(double=double, sin=np.sin)
+BY_DEFAULT = collections.defaultdict(lambda: double)
+READ_ONLY = types.MappingProxyType({"double": double})
+
+
 def area(shape):
     return AREAS.get(type(shape), lambda other: 0.0)(shape)
 
@@ -53,6 +61,9 @@ PROGRAMS = {
     "tuples as keys": lambda x: NAMES[np.add, "plus"] * x[0] if (np.multiply, "plus") not in NAMES else 0.0,
     "sets of classes": lambda x: x[0] * (type(UNIT) in ROUND) + x[1] * (type(Circle(1.0)) in ROUND),
     "frozen sets": lambda x: sum(f(x).sum() for f in SMOOTH) + x[0] * (np.sin in SMOOTH),
+    "an ordered dict": lambda x: sum(f(x)[1] for f in IN_ORDER.values()) + IN_ORDER.copy()["double"](x)[2],
+    "a default dict": lambda x: (BY_DEFAULT["absent"](x) * x).sum() + (BY_DEFAULT | {"a": 1})["absent"](x)[0],
+    "a read-only dict": lambda x: (READ_ONLY["double"](x) * x).sum(),
     "objects as keys": lambda x: OF_OBJECTS[UNIT] * x[0] + sum(shape.area() * x[1] for shape in OF_OBJECTS),
 }
 
@@ -116,3 +127,33 @@ def test_objects_in_sets_get_the_users_class():
     assert collections.Counter(map(type, made)) == {Circle: 1}
     (each,) = vg.adopt(lambda x: frozenset([UNIT]))(2.0)
     assert each is UNIT
+
+
+def test_writes_to_other_dicts_reach_them():
+    ordered = collections.OrderedDict(first=double, second=np.sin, third=np.cos)
+    default = collections.defaultdict(lambda: [double], known=[np.sin])
+
+    def f(x):
+        ordered.move_to_end("first")
+        ordered["fourth"] = np.exp
+        assert list(ordered) == ["second", "third", "first", "fourth"] and ordered.pop("third") is np.cos
+        assert ordered.popitem(last=False) == ("second", np.sin)
+        default["absent"].append(np.cos)
+        return default["absent"][0](x)[0] + isinstance(ordered, collections.OrderedDict)
+
+    assert vg.grad(f)(3.0) == 2.0
+    assert list(ordered.items()) == [("first", double), ("fourth", np.exp)]
+    assert default["known"] == [np.sin] and default["absent"][1] is np.cos and default["absent"][0] is double
+    default.default_factory = lambda: [np.negative]
+    assert vg.adopt(lambda x: default["other"][0](x))(2.0) == -2.0 and default["other"] == [np.negative]
+
+
+@pytest.mark.parametrize("name", ["IN_ORDER", "BY_DEFAULT", "ROUND", "AREAS"])
+def test_copies_are_plain(name):
+    original = globals()[name]
+    made = vg.adopt(lambda: globals()[name].copy())()
+    assert type(made) is type(original) and made == original
+    if name != "BY_DEFAULT":
+        loaded = vg.adopt(lambda: pickle.dumps(globals()[name]))() if name != "AREAS" else pickle.dumps({})
+        assert type(pickle.loads(loaded)) is type(original)
+    assert type(vg.adopt(lambda: copy.copy(globals()[name]))()) is type(original)

@@ -7,6 +7,7 @@ code stores adopted items and keys, is read at full speed, and applies each chan
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Callable, Iterable
@@ -81,11 +82,12 @@ class AdoptedDict(dict[Any, Any]):
     def __init__(
         self, original: dict[Any, Any], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
     ) -> None:
-        super().__init__({adopted(key): adopted(value) for key, value in original.items()})
+        super().__init__()
         self.original: Final = original
         self._adopted: Final = adopted
         self._unadopted: Final = unadopted
-        self._seen = dict(original)
+        self._seen: dict[Any, Any] = {}
+        self._fill()
 
     def refresh(self) -> None:
         """Update the contents from the original."""
@@ -93,9 +95,14 @@ class AdoptedDict(dict[Any, Any]):
         if len(original) != len(seen) or not (
             all(map(operator.is_, original, seen)) and all(map(operator.is_, original.values(), seen.values()))
         ):
-            dict.clear(self)
-            dict.update(self, {self._adopted(key): self._adopted(value) for key, value in original.items()})
-            self._seen = dict(original)
+            super().clear()
+            self._fill()
+
+    def _fill(self) -> None:
+        seen = dict(self.original)
+        for key, value in seen.items():
+            super().__setitem__(self._adopted(key), self._adopted(value))
+        self._seen = seen  # last, so that an interruption leaves the contents outdated
 
     def forget_values(self, handed: set[int]) -> None:
         """Mark the contents as outdated if a key or value has one of the given addresses; see `refresh`."""
@@ -118,6 +125,61 @@ class AdoptedDict(dict[Any, Any]):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (self._for_users(),)
+
+
+class AdoptedOrderedDict(AdoptedDict, collections.OrderedDict[Any, Any]):
+    """An ordered dict with adopted keys and values; see `AdoptedDict`."""
+
+    def copy(self) -> Any:
+        """Return a new ordered dict with the same contents."""
+        return collections.OrderedDict(self)
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return collections.OrderedDict, (self._for_users(),)
+
+
+class AdoptedDefaultDict(AdoptedDict, collections.defaultdict[Any, Any]):
+    """A dict with adopted keys, values and default factory; see `AdoptedDict`."""
+
+    def refresh(self) -> None:
+        """Update the contents and the default factory from the original."""
+        super().refresh()
+        if self.original.default_factory is not self._factory:  # type: ignore[attr-defined]
+            self._fill()
+
+    def _fill(self) -> None:
+        factory = self.original.default_factory  # type: ignore[attr-defined]
+        self.default_factory = self._adopted(factory)
+        super()._fill()
+        self._factory = factory
+
+    def __missing__(self, key: Any) -> Any:
+        """Add a value by the default factory, to the original too: Python 3.14 does not call `__setitem__`."""
+        if self.default_factory is None:
+            raise KeyError(key)
+        self[key] = value = self.default_factory()
+        return value
+
+    def copy(self) -> Any:
+        """Return a new dict with the same contents and default factory."""
+        return collections.defaultdict(self.default_factory, self)
+
+    __copy__ = copy
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return collections.defaultdict, (self._unadopted(self.default_factory), self._for_users())
 
 
 class AdoptedSet(set[Any]):
@@ -217,18 +279,20 @@ class AdoptedNamespace(types.SimpleNamespace):
 
 
 def contents_of(container: Any) -> Iterable[Any]:
-    """Return the items of a list or set, the keys and values of a dict, or the values of a namespace."""
+    """Return the items of a list or set, the keys, values and default factory of a dict, or the values of a namespace.
+    """
     if isinstance(container, types.SimpleNamespace):
         return vars(container).values()
+    if isinstance(container, collections.defaultdict):
+        return [*container, *container.values(), container.default_factory]
     return [*container, *container.values()] if isinstance(container, dict) else container
 
 
 def _writing(kind: type, name: str) -> Callable[..., Any]:
     """Return a method that changes the adopted container and then the original."""
-    method = getattr(kind, name)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = method(self, *args, **kwargs)
+        result = getattr(super(kind, self), name)(*args, **kwargs)
         self.write_original()
         return result
 
@@ -236,26 +300,28 @@ def _writing(kind: type, name: str) -> Callable[..., Any]:
     return write
 
 
-for _kind, _base, _names in (
+for _kind, _names in (
     (
-        AdoptedList, list,
+        AdoptedList,
         ("extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__delitem__", "__iadd__", "__imul__"),
     ),
     (
-        AdoptedDict, dict,
+        AdoptedDict,
         ("pop", "popitem", "clear", "update", "setdefault", "__delitem__", "__ior__"),
     ),
     (
-        AdoptedSet, set,
+        AdoptedSet,
         ("add", "discard", "remove", "pop", "clear", "update", "difference_update", "intersection_update",
          "symmetric_difference_update", "__iand__", "__ior__", "__isub__", "__ixor__"),
     ),
+    (AdoptedOrderedDict, ("move_to_end",)),
 ):  # fmt: skip
     for _name in _names:
-        setattr(_kind, _name, _writing(_base, _name))
+        setattr(_kind, _name, _writing(_kind, _name))
 
 # Types of containers into which adopted code may put objects that it has created.
-HOLDING: Final = frozenset({list, dict, set})
+HOLDING: Final = frozenset({list, dict, set, collections.OrderedDict, collections.defaultdict})
 CONTAINERS: Final[dict[type, Any]] = {
-    list: AdoptedList, dict: AdoptedDict, set: AdoptedSet, types.SimpleNamespace: AdoptedNamespace
+    list: AdoptedList, dict: AdoptedDict, set: AdoptedSet, types.SimpleNamespace: AdoptedNamespace,
+    collections.OrderedDict: AdoptedOrderedDict, collections.defaultdict: AdoptedDefaultDict,
 }  # fmt: skip

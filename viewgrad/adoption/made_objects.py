@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,7 +10,8 @@ from typing import Any, Final
 from .attributes import change_attributes
 from .classes import ORIGINAL
 
-CONTAINERS: Final = (tuple, list, dict, set, frozenset)
+DICTS: Final = (dict, collections.OrderedDict, collections.defaultdict)
+CONTAINERS: Final = (tuple, list, set, frozenset, *DICTS)
 
 
 def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[type], handed: set[int]) -> Any:
@@ -39,7 +41,7 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         return value
     if kind not in CONTAINERS:
         return original_of(value)
-    items = [*value, *value.values()] if kind is dict else list(value)
+    items = [*value, *value.values()] if kind in DICTS else list(value)
     if plain.issuperset(map(type, items)):
         return value
     before = len(handed)
@@ -55,5 +57,5 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         value[:] = new
         return value
     value.clear()
-    value.update(zip(new[: len(new) // 2], new[len(new) // 2 :], strict=True) if kind is dict else new)
+    value.update(zip(new[: len(new) // 2], new[len(new) // 2 :], strict=True) if kind in DICTS else new)
     return value

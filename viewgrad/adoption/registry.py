@@ -6,8 +6,10 @@ which functions are adopted. Each stores the adopted versions of objects, so tha
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
+import gc
 import importlib
 import operator
 import pickle
@@ -676,6 +678,11 @@ class AdoptionRegistry:
         items = list(map(self.adopted, value))
         return value if all(map(operator.is_, items, value)) else frozenset(items)
 
+    def _read_only(self, value: types.MappingProxyType[Any, Any]) -> Any:
+        (inner,) = gc.get_referents(value)
+        new = self.adopted(inner)
+        return value if new is inner else types.MappingProxyType(new)
+
     def _container(self, value: Any) -> Any:
         found = self._containers.get(id(value))
         if found is not None and found.original is value:
@@ -714,6 +721,9 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     list: AdoptionRegistry._container,
     dict: AdoptionRegistry._container,
     set: AdoptionRegistry._container,
+    collections.OrderedDict: AdoptionRegistry._container,
+    collections.defaultdict: AdoptionRegistry._container,
+    types.MappingProxyType: AdoptionRegistry._read_only,
     frozenset: AdoptionRegistry._frozen_set,
     types.SimpleNamespace: AdoptionRegistry._container,
 }
