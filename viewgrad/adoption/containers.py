@@ -14,30 +14,44 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 
-class AdoptedList(list[Any]):
-    """A list with adopted items, which applies writes to the original too.
+class AdoptedContainer:
+    """A container with adopted contents, which applies writes to the original too.
 
     Arguments:
-        original: the user's list.
+        original: the user's container.
         adopted: a function that returns the adopted version of an item.
         unadopted: a function that returns the user's own object for an adopted version.
     """
 
-    def __init__(
-        self, original: list[Any], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
-    ) -> None:
-        super().__init__(map(adopted, original))
-        self.original: Final = original
+    _seen: Any  # the contents of the original at the last comparison
+    # Replaces the contents by those of the original. It assigns `_seen` last, so that an interruption leaves the
+    # contents outdated.
+    _fill: Callable[[], None]
+
+    def __init__(self, original: Any, adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.original: Final[Any] = original
         self._adopted: Final = adopted
         self._unadopted: Final = unadopted
-        self._seen = list(original)
+        self._fill()
 
     def refresh(self) -> None:
         """Update the contents from the original."""
-        original = self.original
-        if len(original) != len(self._seen) or not all(map(operator.is_, original, self._seen)):
-            list.__setitem__(self, slice(None), list(map(self._adopted, original)))
-            self._seen = list(original)
+        if not self._is_current():
+            self._fill()
+
+    def _is_current(self) -> bool:
+        """Return whether the original has the same contents as before."""
+        return len(self.original) == len(self._seen) and all(map(operator.is_, self.original, self._seen))
+
+
+class AdoptedList(AdoptedContainer, list[Any]):
+    """A list with adopted items; see `AdoptedContainer`."""
+
+    def _fill(self) -> None:
+        seen = list(self.original)
+        super().__setitem__(slice(None), list(map(self._adopted, seen)))
+        self._seen = seen
 
     def forget_values(self, handed: set[int]) -> None:
         """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
@@ -70,39 +84,18 @@ class AdoptedList(list[Any]):
         return list, (list(map(self._unadopted, self)),)
 
 
-class AdoptedDict(dict[Any, Any]):
-    """A dict with adopted keys and values, which applies writes to the original too.
+class AdoptedDict(AdoptedContainer, dict[Any, Any]):
+    """A dict with adopted keys and values; see `AdoptedContainer`."""
 
-    Arguments:
-        original: the user's dict.
-        adopted: a function that returns the adopted version of a value.
-        unadopted: a function that returns the user's own object for an adopted version.
-    """
-
-    def __init__(
-        self, original: dict[Any, Any], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
-    ) -> None:
-        super().__init__()
-        self.original: Final = original
-        self._adopted: Final = adopted
-        self._unadopted: Final = unadopted
-        self._seen: dict[Any, Any] = {}
-        self._fill()
-
-    def refresh(self) -> None:
-        """Update the contents from the original."""
-        original, seen = self.original, self._seen
-        if len(original) != len(seen) or not (
-            all(map(operator.is_, original, seen)) and all(map(operator.is_, original.values(), seen.values()))
-        ):
-            super().clear()
-            self._fill()
+    def _is_current(self) -> bool:
+        return super()._is_current() and all(map(operator.is_, self.original.values(), self._seen.values()))
 
     def _fill(self) -> None:
         seen = dict(self.original)
+        super().clear()
         for key, value in seen.items():
             super().__setitem__(self._adopted(key), self._adopted(value))
-        self._seen = seen  # last, so that an interruption leaves the contents outdated
+        self._seen = seen
 
     def forget_values(self, handed: set[int]) -> None:
         """Mark the contents as outdated if a key or value has one of the given addresses; see `refresh`."""
@@ -147,14 +140,11 @@ class AdoptedOrderedDict(AdoptedDict, collections.OrderedDict[Any, Any]):
 class AdoptedDefaultDict(AdoptedDict, collections.defaultdict[Any, Any]):
     """A dict with adopted keys, values and default factory; see `AdoptedDict`."""
 
-    def refresh(self) -> None:
-        """Update the contents and the default factory from the original."""
-        super().refresh()
-        if self.original.default_factory is not self._factory:  # type: ignore[attr-defined]
-            self._fill()
+    def _is_current(self) -> bool:
+        return self.original.default_factory is self._factory and super()._is_current()
 
     def _fill(self) -> None:
-        factory = self.original.default_factory  # type: ignore[attr-defined]
+        factory = self.original.default_factory
         self.default_factory = self._adopted(factory)
         super()._fill()
         self._factory = factory
@@ -182,31 +172,15 @@ class AdoptedDefaultDict(AdoptedDict, collections.defaultdict[Any, Any]):
         return collections.defaultdict, (self._unadopted(self.default_factory), self._for_users())
 
 
-class AdoptedSet(set[Any]):
-    """A set with adopted items, which applies writes to the original too.
+class AdoptedSet(AdoptedContainer, set[Any]):
+    """A set with adopted items; see `AdoptedContainer`."""
 
-    Arguments:
-        original: the user's set.
-        adopted: a function that returns the adopted version of an item.
-        unadopted: a function that returns the user's own object for an adopted version.
-    """
-
-    def __init__(
-        self, original: set[Any], adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
-    ) -> None:
-        super().__init__(map(adopted, original))
-        self.original: Final = original
-        self._adopted: Final = adopted
-        self._unadopted: Final = unadopted
-        self._seen = list(original)
-
-    def refresh(self) -> None:
-        """Update the contents from the original."""
-        original = self.original
-        if len(original) != len(self._seen) or not all(map(operator.is_, original, self._seen)):
-            set.clear(self)
-            set.update(self, map(self._adopted, original))
-            self._seen = list(original)
+    def _fill(self) -> None:
+        seen = list(self.original)
+        items = list(map(self._adopted, seen))
+        super().clear()
+        super().update(items)
+        self._seen = seen
 
     def forget_values(self, handed: set[int]) -> None:
         """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
@@ -319,9 +293,9 @@ for _kind, _names in (
     for _name in _names:
         setattr(_kind, _name, _writing(_kind, _name))
 
-# Types of containers into which adopted code may put objects that it has created.
-HOLDING: Final = frozenset({list, dict, set, collections.OrderedDict, collections.defaultdict})
 CONTAINERS: Final[dict[type, Any]] = {
     list: AdoptedList, dict: AdoptedDict, set: AdoptedSet, types.SimpleNamespace: AdoptedNamespace,
     collections.OrderedDict: AdoptedOrderedDict, collections.defaultdict: AdoptedDefaultDict,
 }  # fmt: skip
+# Types of containers into which adopted code may put objects that it has created.
+HOLDING: Final = frozenset(CONTAINERS) - {types.SimpleNamespace}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import collections
 import operator
 from collections.abc import Callable
 from typing import Any, Final
 
 from .attributes import change_attributes
 from .classes import ORIGINAL
+from .containers import HOLDING
 
-DICTS: Final = (dict, collections.OrderedDict, collections.defaultdict)
-CONTAINERS: Final = (tuple, list, set, frozenset, *DICTS)
+CONTAINERS: Final = HOLDING | {tuple, frozenset}
 
 
 def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[type], handed: set[int]) -> Any:
@@ -41,7 +40,7 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         return value
     if kind not in CONTAINERS:
         return original_of(value)
-    items = [*value, *value.values()] if kind in DICTS else list(value)
+    items = [*value, *value.values()] if issubclass(kind, dict) else list(value)
     if plain.issuperset(map(type, items)):
         return value
     before = len(handed)
@@ -57,5 +56,5 @@ def hand_over(value: Any, original_of: Callable[[Any], Any], plain: frozenset[ty
         value[:] = new
         return value
     value.clear()
-    value.update(zip(new[: len(new) // 2], new[len(new) // 2 :], strict=True) if kind in DICTS else new)
+    value.update(zip(new[: len(new) // 2], new[len(new) // 2 :], strict=True) if issubclass(kind, dict) else new)
     return value
