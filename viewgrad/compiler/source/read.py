@@ -17,11 +17,11 @@ from .ir import Block, Const, For, Let, Var, assigned, blocks_of
 from .objects import PLAIN, Guard, Input, ListCapacity, record_fields
 from .reading.lists import arrays_of_list, has_uncertain_dtype, kind_of_items
 from .reading.optional import with_unset_flags
-from .reading.result_dtypes import check_dtypes, is_uncertain
+from .reading.result_dtypes import check_dtypes
 from .reading.statements import StatementReader
 from .renaming import rename_versions
 from .syntax_trees import users_function
-from .value_types import BOOL, Kind
+from .value_types import BOOL, Kind, is_uncertain
 from .values import (
     CONFLICT,
     Cell,
@@ -112,8 +112,9 @@ class Reader(StatementReader):
             raise NotSupported("the code is nested too deeply", self.out.line, self.out.file) from error
         self.out.buffer[:0] = self.out.start
         result = self._materialized(result)
-        check_dtypes(self.out, [leaf for leaf in leaves_of(result) if isinstance(leaf, Var) and is_uncertain(leaf)])
-        names = [leaf.name for leaf in leaves_of(result) if isinstance(leaf, Var)]
+        variables = [leaf for leaf in leaves_of(result) if isinstance(leaf, Var)]
+        check_dtypes(self.out, [each for each in variables if is_uncertain(each.kind)])
+        names = [each.name for each in variables]
         line = line_of_write(self.out.buffer, self.out.inputs, self.out.rows, self.out.moves, names)
         if line is not None:
             if self.out.copying:

@@ -120,6 +120,11 @@ def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
     return found
 
 
+def is_uncertain(kind: Any) -> bool:
+    """Return whether a number has another dtype in some runs, depending on the branches taken."""
+    return isinstance(kind, Num) and bool(kind.least)
+
+
 def with_dtype(kind: Any, dtype: str) -> Any:
     """Return the kind of a number that has one of its dtypes in all runs; other kinds are returned unchanged."""
     return attrs.evolve(kind, dtype=dtype, least="") if isinstance(kind, Num) and kind.least else kind

@@ -142,7 +142,7 @@ class UniversalFunction:
         )
 
     def call_with_foreign_operand(self, first: Any, second: Any) -> Any:
-        """Apply the function to two operands, one of which cannot become a tensor."""
+        """Apply the function to a tensor and an operand that cannot be converted to a tensor."""
         return self._run("__call__", (first, second), {})
 
     def call_with_options(self, given: tuple[Any, ...], more: tuple[Any, ...], options: dict[str, Any]) -> Any:

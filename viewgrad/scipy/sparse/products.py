@@ -93,7 +93,7 @@ class _Sampled(Function):
 
 
 def _by_product_rule(multiply: Callable[..., Any], left: Any, right: Any, of_left: Any, of_right: Any) -> Any:
-    """Return the tangent of a product, given the tangents of its factors, of which one may be None."""
+    """Return the tangent of a product by the product rule; a tangent that is None is zero."""
     if of_left is None:
         return multiply(left, of_right)
     tangent = multiply(of_left, right)

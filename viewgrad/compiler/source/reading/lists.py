@@ -17,7 +17,7 @@ import attrs
 
 from ..emitter import Emitter
 from ..ir import Block, Call, Check, Const, Dim, For, Get, If, Lazy, Let, Op, Set, Slice, Var, get, is_number
-from ..value_types import BOOL, INT, Arr, Num, joined
+from ..value_types import BOOL, INT, Arr, Num, is_uncertain, joined
 from ..values import Cell, Heap, ListOf, ListValue, Ref, Reread, Row, Rows, Static, TupleValue, as_expr, kind_name
 from .arrays import dtype_option, pure
 from .ragged_arrays import append_array, array_at, loaded, place_of_array, product, stacked, store_array
@@ -82,7 +82,7 @@ def has_uncertain_dtype(kind: Any) -> bool:
         return has_uncertain_dtype(kind.kind)
     if isinstance(kind, tuple):
         return any(map(has_uncertain_dtype, kind))
-    return isinstance(kind, Num) and bool(kind.least)
+    return is_uncertain(kind)
 
 
 def _parts(kind: Any) -> Iterator[Any]:

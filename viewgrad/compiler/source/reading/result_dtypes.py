@@ -11,15 +11,10 @@ from typing import Any, Final
 
 from ..emitter import Emitter
 from ..ir import Block, Check, Const, Get, Lazy, Let, Op, Var, assigned, blocks_of, nodes, statements
-from ..value_types import BOOL, Num
+from ..value_types import BOOL, is_uncertain
 from .optional import negated
 
 ARITHMETIC: Final = frozenset({"add", "sub", "mul"})  # operators that promote their operands to the greatest dtype
-
-
-def is_uncertain(expr: Any) -> bool:
-    """Return whether the dtype of a number depends on the branches taken."""
-    return isinstance(expr.kind, Num) and bool(expr.kind.least)
 
 
 def check_dtypes(out: Emitter, results: Iterable[Var]) -> None:
@@ -39,7 +34,7 @@ def check_dtypes(out: Emitter, results: Iterable[Var]) -> None:
         name = waiting.pop()
         for stmt in lets:
             if stmt.name == name:
-                found = {node.name for node in nodes(stmt.value) if isinstance(node, Var) and is_uncertain(node)}
+                found = {node.name for node in nodes(stmt.value) if isinstance(node, Var) and is_uncertain(node.kind)}
                 waiting += found - names
                 names |= found
     if not names:
@@ -74,7 +69,7 @@ def _has_lesser(out: Emitter, expr: Any, dtype: str) -> Any:
     """Return an expression of whether the value of a number has a lesser dtype than the given one."""
     if expr.kind.dtype != dtype:
         return Const(True, BOOL)
-    if not is_uncertain(expr):
+    if not is_uncertain(expr.kind):
         return Const(False, BOOL)
     if isinstance(expr, Var):
         return _flag(expr.name)
@@ -86,7 +81,7 @@ def _has_lesser(out: Emitter, expr: Any, dtype: str) -> Any:
     if isinstance(expr, Op) and expr.name == "as_float":  # of a value that keeps its dtype in the function
         return _has_lesser(out, expr.args[0], dtype)
     if isinstance(expr, Op):  # of arithmetic, if all operands have lesser dtypes; otherwise conservatively, if any has
-        flags = [_has_lesser(out, each, each.kind.dtype) for each in expr.args if is_uncertain(each)]
+        flags = [_has_lesser(out, each, each.kind.dtype) for each in expr.args if is_uncertain(each.kind)]
         while len(flags) > 1:
             flags[:2] = [Lazy("and" if expr.name in ARITHMETIC else "or", (flags[0], flags[1]), BOOL)]
         return flags[0]
