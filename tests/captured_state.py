@@ -549,6 +549,26 @@ KINDS = {
         "(h[0] * 2.0 - w[:1])",
         "h[0] = w[1:]",
     ),
+    "result of a cached function": (
+        "import functools\nimport numpy as np\n@functools.cache\ndef g(): return np.full(2, 2.0)\ng()",
+        "g()[0]",
+        "g()[0] = 3.0",
+    ),
+    "result of a cached function of limited size": (
+        "import functools\n@functools.lru_cache(2)\ndef g(n): return {'f': [2.0] * n}\ng(1)",
+        "g(1)['f'][0]",
+        "g(1)['f'][0] = 3.0",
+    ),
+    "first result of a cached function": (
+        "import functools\n@functools.cache\ndef g(): return [2.0]",
+        "g()[0]",
+        "g()[0] = 3.0",
+    ),
+    "cleared cache of a function": (
+        "import functools\nimport numpy as np\n@functools.cache\ndef g(): return np.ones(2)\ng()[0] = 2.0",
+        "g()[0]",
+        "g.cache_clear()",
+    ),
 }  # fmt: skip
 RESET = (
     "import gc, logging, os, socket, sys, decimal, locale, builtins, math, numpy, viewgrad, fractions\n"

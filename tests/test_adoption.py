@@ -1144,6 +1144,21 @@ def test_results_of_cached_functions_that_depend_on_nothing_are_kept():
     assert adopted() is adopted()
 
 
+@functools.lru_cache
+def mutable_table(kind):
+    return {0: 1.0} if kind == "dict" else [1.0, 2.0] if kind == "list" else np.ones(2)
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "dict"])
+def test_results_of_cached_functions_that_were_written_to(kind):
+    def f(x):
+        return mutable_table(kind)[0] * x
+
+    for value in (1.0, 3.0, 5.0):
+        assert vg.grad(f)(1.0) == value
+        mutable_table(kind)[0] = value + 2.0
+
+
 def test_names_added_to_numpy_are_found(monkeypatch):
     monkeypatch.setattr(np, "doubled", lambda x: np.zeros(1)[0] + np.sin(x) * 2, raising=False)
     monkeypatch.setattr(math, "constant", 7.0, raising=False)

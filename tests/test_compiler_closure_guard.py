@@ -308,6 +308,34 @@ def test_arguments_that_share_memory_with_captured_state(kind, take, writes, sha
     agrees_always(function, [shared, other] if shared_first else [other, shared])
 
 
+@pytest.mark.parametrize("kind", [vg.Tensor, np.array])
+@pytest.mark.parametrize("take", [lambda a: a, lambda a: a[:2], vg.asarray], ids=["itself", "window", "tensor"])
+@pytest.mark.parametrize("sort", [np.sort, lambda y: y], ids=["from a trace", "from source"])
+def test_arguments_that_share_memory_with_captured_state_that_is_restored(kind, take, sort):
+    captured = kind([2.0, 3.0, 5.0])
+
+    def function(x):
+        captured[0] = 9.0
+        found = sort(x) * captured[1]
+        captured[0] = 2.0
+        return found
+
+    agrees_always(function, [lambda: take(kind([2.0, 3.0, 7.0])), lambda: take(captured)])
+
+
+def test_other_results_of_a_cached_function_leave_programs_valid():
+    @functools.cache
+    def table(n):
+        return np.ones(n)
+
+    f = vg.compile(lambda x: np.sort(x) * table(3).sum(), executor="python")
+    table(3)
+    for n in range(20):
+        table(n)
+        assert f(vg.ones(2)).tolist() == [3.0, 3.0]
+    assert f.cache.traces == 1
+
+
 # -- checks by identity, which are generated after some calls ----------------------------------------------------------
 
 

@@ -38,7 +38,7 @@ class _Recursion(threading.local):
     results: dict[Any, tuple[Any, Any]] | None = None
 
 
-def cached_function(keeping: Any, cached: Any) -> Any:
+def cached_function(keeping: Any, cached: Any, inner: Callable[..., Any]) -> Any:
     """Wrap a cached function so that it stores no results for tensors beyond a call.
 
     During a call, results for the same unchanged tensor are kept, since recursive functions would otherwise take
@@ -47,8 +47,9 @@ def cached_function(keeping: Any, cached: Any) -> Any:
     Arguments:
         keeping: the cached function, whose arguments must not be tensors.
         cached: the user's cached function that it replaces, or `keeping` itself.
+        inner: the function without a cache.
     """
-    inner, recursion = keeping.__wrapped__, _Recursion()
+    recursion = _Recursion()
 
     def general(*args: Any, **kwargs: Any) -> Any:
         if not any(isinstance(arg, Tensor) for arg in (*args, *kwargs.values())):
@@ -78,25 +79,37 @@ def cached_function(keeping: Any, cached: Any) -> Any:
     return call
 
 
-def adopted_cache(cached: Any, inner: Callable[..., Any]) -> Any:
+def adopted_cache(cached: Any, inner: Callable[..., Any], adopted: Callable[[Any], Any]) -> Any:
     """Return the adopted version of a user's cached function.
+
+    While the user's cache is empty, the adopted version has results of its own. Otherwise other code may have written
+    to the results in it, so it is used too, except for arguments that are adopted objects.
 
     Its attribute `forget_changed` is a function that clears it if something that the function uses has changed.
 
     Arguments:
         cached: the user's function, a result of `functools.lru_cache`.
         inner: the adopted version of the function that it wraps.
+        adopted: a function that returns the adopted version of a result.
     """
-    keeping: Any = functools.lru_cache(**cached.cache_parameters())(inner)
-    call = cached_function(keeping, cached)
-    known = captured(cached.__wrapped__)
+    known, is_used = captured(cached.__wrapped__), cached.cache_info().currsize > 0
+
+    def result(*args: Any, **kwargs: Any) -> Any:
+        if is_used and PLAIN_KEYS.issuperset(map(type, (*args, *kwargs.values()))):
+            return adopted(cached(*args, **kwargs))
+        return inner(*args, **kwargs)
 
     def forget_changed() -> None:
-        nonlocal known
-        if known is None or any(names.get(name, MISSING) is not value for names, name, value in known):
+        nonlocal known, is_used
+        was_used, is_used = is_used, cached.cache_info().currsize > 0
+        is_known = known is not None and all(names.get(name, MISSING) is value for names, name, value in known)
+        if was_used or is_used or not is_known:
             keeping.cache_clear()
+        if not is_known:
             known = captured(cached.__wrapped__)
 
+    keeping: Any = functools.lru_cache(**cached.cache_parameters())(result)
+    call = cached_function(keeping, cached, inner)
     call.forget_changed = forget_changed
     return call
 
@@ -148,11 +161,11 @@ def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
     """Stand for `functools.lru_cache`."""
     decorated = functools.lru_cache(maxsize, typed)
     if callable(maxsize):  # the function itself
-        return cached_function(decorated, decorated)
+        return cached_function(decorated, decorated, maxsize)
 
     def decorate(function: Callable[..., Any]) -> Any:
         keeping: Any = decorated(function)
-        return cached_function(keeping, keeping)
+        return cached_function(keeping, keeping, function)
 
     return decorate
 

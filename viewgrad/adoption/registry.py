@@ -635,7 +635,7 @@ class AdoptionRegistry:
         if found is None or found.__wrapped__ is not inner:
             if inner is cached.__wrapped__:
                 return cached
-            found = adopted_cache(cached, inner)
+            found = adopted_cache(cached, inner, self.adopted)
             self._remembering.add(found)
             self._functions[cached] = weakref.ref(found)
             _ORIGINALS[found] = weakref.ref(cached)

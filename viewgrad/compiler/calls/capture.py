@@ -99,7 +99,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
     if random_state(generators) != state:
         reason = "it draws random numbers; draw them outside, and pass them as an argument"
         return Capture(run.result, None, reason)
-    replaced = before.has_new_tensors()
+    replaced = before.has_new_objects()
     guard = ClosureGuard(function, arguments)
     positions = [guard.path_of(tensor) for tensor in run.closures]
     reason = _unsupported_state(guard, positions)

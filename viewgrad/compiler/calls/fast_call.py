@@ -19,7 +19,7 @@ from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.signature import ResultSpec
 from ...type_aliases import Array
-from ..guards.call_signature import CallSignature, call_signature, share_memory
+from ..guards.call_signature import CallSignature, call_signature, share_memory, share_memory_with
 from ..runtime import PLAIN, CompiledProgram
 from .arguments import FLOATS, Call
 from .guarded_trace import GuardedTrace
@@ -89,6 +89,8 @@ class FastCall:
         arrays = self._arrays(args, plain.kinds)
         trace = self.trace
         if arrays is None or not trace.guard.unchanged():
+            return MISSED
+        if trace.guard.plain_arrays and share_memory_with(arrays, trace.guard.plain_arrays):
             return MISSED
         program = self.program
         failed, outputs, run = program.run(arrays)

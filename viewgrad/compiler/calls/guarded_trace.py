@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from ...func.tree import unflatten
 from ...tensor.modes import no_grad
@@ -67,14 +66,14 @@ class GuardedTrace:
         return tensors
 
     def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
-        """Return whether captured tensors share memory with other inputs, or inputs that are written to with captured
-        arrays.
+        """Return whether captured tensors share memory with other inputs, or captured arrays with any input.
+
+        The function may write to a captured array, and restore it, unnoticed by the trace.
         """
         if self.closures and share_memory(tensors):
             return True
-        if not self.signature.mutations:
-            return False
-        return share_memory_with(tensors, [each for each in self.guard.arrays if isinstance(each, np.ndarray)])
+        arrays = self.guard.plain_arrays
+        return bool(arrays) and share_memory_with(tensors, arrays)
 
     def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor], leaves: Sequence[Any]) -> Any:
         """Return the function's results, and write to the arguments as the function does.

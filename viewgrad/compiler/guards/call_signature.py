@@ -100,7 +100,16 @@ def share_memory(leaves: Sequence[Any]) -> bool:
 
 def share_memory_with(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
     """Return whether any of the given arrays and tensors may share memory with any of `arrays`."""
-    return any(share_memory((leaf, array)) for leaf in leaves for array in arrays)
+    for leaf in leaves:
+        given = leaf._array if isinstance(leaf, Tensor) else leaf
+        if isinstance(given, np.ndarray):
+            for each in arrays:
+                array = each._array if isinstance(each, Tensor) else each
+                if given is array:
+                    return True
+                if (given.base is not None or array.base is not None) and np.may_share_memory(given, array):
+                    return True
+    return False
 
 
 def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:

@@ -23,13 +23,14 @@ from ...tensor.tensor import Tensor
 from ...trace.tracing.error_modes import raises_errors
 from ...trace.tracing.memory import owner_of
 from ...type_aliases import Array
-from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, Captured, Content, Unguarded
+from .captured import ATTRIBUTE, CELL, FIXED, ITEM, Attributes, CachedResults, Captured, Content, Unguarded
 from .closure_walk import MAX_VALUES, SIMPLE, captured_values
 from .identity_checks import FEW, MOST_CHECKED, Check, identity_check
 
 COPIED: Final = (set, deque, bytearray, array.array, np.void)  # compared with a copy
 COUNTED: Final = (list,)  # compared by length
 KEYED: Final = (dict, types.MappingProxyType)  # compared by keys
+RENEWED: Final = frozenset({str, Content, CachedResults})  # the types of values that are created when looked up
 INPUTS: Final = (Tensor, np.ndarray, np.generic, float)  # the types of inputs of programs
 FREE: Final = object()  # the placeholder for inputs, which are not compared
 
@@ -42,6 +43,9 @@ class ClosureGuard:
         arguments: its arguments that are neither tensors, arrays nor numbers: functions and objects.
         inputs: the locations of arrays and floats that are not compared, since they are looked up at each call: the
             address of the object that contains the value, and the key, the attribute name, or None for a cell.
+
+    Attributes:
+        plain_arrays: the captured NumPy arrays.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class ClosureGuard:
         self.snapshots = [FREE if each.path in self.free else _snapshot(each.value) for each in seen]
         self.captured = seen
         self.shared_windows = _shared_windows(seen, self.free)
+        self.plain_arrays = [each.value for each in seen if isinstance(each.value, np.ndarray) and each.value.size]
         if self.free:
             seen = [each for each in seen if each.path not in self.free]
         self._look_up(seen, [kept for kept in self.snapshots if kept is not FREE])
@@ -96,9 +101,11 @@ class ClosureGuard:
             return hidden
         return "it captures too much state" if self.too_many else None
 
-    def has_new_tensors(self) -> bool:
-        """Return whether captured tensors were replaced by others."""
-        return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.captured)
+    def has_new_objects(self) -> bool:
+        """Return whether captured tensors were replaced by others, or results were added to caches."""
+        tensors = any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.captured)
+        caches = [each for each in self.captured if type(each.value) is CachedResults]
+        return tensors or any(len(each.now().results) != len(each.value.results) for each in caches)
 
     def unchanged(self) -> bool:
         """Return whether all captured state except tensors is unchanged, and floating-point errors do not raise."""
@@ -125,7 +132,7 @@ class ClosureGuard:
                 return self._equal()
         for each in self.others:
             now = each.now()
-            if now is not each.value and not ((type(now) is str or type(now) is Content) and _same(each.value, now)):
+            if now is not each.value and not (type(now) in RENEWED and _same(each.value, now)):
                 return self._equal()
         return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
@@ -262,6 +269,8 @@ def _same(before: Any, now: Any) -> bool:
         return type(before) is type(now) and len(before) == len(now)
     if type(now) is Content:
         return type(before) is Content and now.is_same(before)
+    if type(now) is CachedResults:
+        return type(before) is CachedResults and now.is_same(before)
     return before is now or (type(now) is Attributes and type(before) is Attributes)
 
 

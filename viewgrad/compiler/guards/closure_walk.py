@@ -39,7 +39,19 @@ from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.tracing.patching import PATCHED
 from .abstract_classes import AbstractClasses, registered
-from .captured import ATTRIBUTE, CALLED, CELL, FIXED, INDEX, ITEM, Attributes, Captured, Content, Unguarded
+from .captured import (
+    ATTRIBUTE,
+    CALLED,
+    CELL,
+    FIXED,
+    INDEX,
+    ITEM,
+    Attributes,
+    CachedResults,
+    Captured,
+    Content,
+    Unguarded,
+)  # fmt: skip
 from .code_names import BARE_EXCEPT, CodeNames, names_in, package_of_globals
 from .impure_reads import DATES, MOMENTS, OF_SETTINGS, OUTSIDE, OWNERS
 from .libraries import is_immutable, is_library_class, is_library_function, is_library_module, why_impure
@@ -90,6 +102,7 @@ SYNCHRONIZING: Final = (threading.Semaphore, threading.Condition, threading.Barr
 KEPT_INSIDE: Final = (type(functools.cmp_to_key(lambda a, b: 0)), np.ufunc)  # C objects that refer to a Python function
 STATES: Final = frozenset({"getstate", "get_state", "bit_generator"})  # ways to read the state of a generator
 PRINTING: Final = frozenset({"str", "repr", "format", "array2string", "array_repr", "array_str", "FORMAT"})
+CACHED: Final = functools._lru_cache_wrapper
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 WRAPPERS: Final = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
 EXACT: Final = (
@@ -109,7 +122,9 @@ LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
 ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
 
 
-NOTHING_INSIDE: Final = frozenset({*SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, Content, Unguarded})
+NOTHING_INSIDE: Final = frozenset({
+    *SIMPLE, bool, Tensor, types.CodeType, np.ufunc, Attributes, CachedResults, Content, Unguarded,
+})  # fmt: skip
 
 
 def captured_values(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Captured]:
@@ -534,6 +549,10 @@ class Walk:
             self.add(Captured(path + ".args", value.args, ATTRIBUTE, value, "args"))
         elif isinstance(value, datetime.datetime | datetime.time) and value.tzinfo is not None:
             self.add(Captured(path + ".tzinfo", value.tzinfo))
+        elif isinstance(value, CACHED) and not _wraps_library_function(value):
+            kept = CachedResults(value)
+            self.add(Captured(path + ".cache", kept, CALLED, CachedResults, value))
+            self.add(*(Captured(f"{path}.cache[{number}]", each) for number, each in enumerate(kept.results)))
         elif isinstance(value, random.SystemRandom):
             self.add(Captured(path + "?", Unguarded("it captures a system random number generator")))
         elif isinstance(value, (np.random.Generator, np.random.RandomState, random.Random)):
@@ -591,6 +610,11 @@ def _is_opaque(value: Any, kind: type) -> bool:
     if packages[0] in PLAIN or packages[0].startswith("_cython") or not packages[0] or hasattr(value, "__dict__"):
         return False
     return not any("__slots__" in vars(each) for each in kind.__mro__)
+
+
+def _wraps_library_function(cached: Any) -> bool:
+    wrapped = cached.__wrapped__
+    return isinstance(wrapped, types.FunctionType) and is_library_function(wrapped)
 
 
 def _is_property(kind: type, name: str) -> bool:
