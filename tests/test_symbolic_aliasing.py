@@ -345,3 +345,32 @@ def test_histories_that_end_in_place():
         compiled(x)
         for each in (function, function_of(function, x), compiled, compiled):
             assert vg.autograd.grad(each(x), x)[0].tolist() == expected
+
+
+# -- examples that the function captures -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [vg.Tensor, np.array, lambda a: vg.Tensor(a, requires_grad=True)])
+@pytest.mark.parametrize("take", [lambda a: a, lambda a: a[:], lambda a: a[::-1]], ids=["itself", "alias", "window"])
+def test_captured_values_are_not_read_from_an_example(kind, take):
+    captured = kind([1.0, 2.0, 3.0])
+    function = lambda x: (x * captured).sum()
+    traced = function_of(function, take(captured))
+    assert traced(np.ones(3)).item() == 6.0
+    assert traced(take(captured)).item() == vg.asarray(function(take(captured))).item()
+    if isinstance(captured, vg.Tensor) and captured.requires_grad:
+        x = vg.ones(3, requires_grad=True)
+        assert [each.tolist() for each in grad(traced(x), [x, captured])] == [[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]]
+
+
+def test_examples_that_are_captured_and_written_to():
+    captured = vg.ones(3)
+
+    def function(x):
+        x[0] = 5.0
+        return captured.sum() * x
+
+    with pytest.raises(TraceError, match="shares memory with a tensor or array that it captures"):
+        trace(function, captured)
+    with pytest.raises(TraceError, match="several example arguments share memory"):
+        trace(lambda x, y: captured.sum() * x * y, captured, captured[:])

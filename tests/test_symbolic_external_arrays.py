@@ -100,5 +100,13 @@ def test_argument_is_a_row_of_a_captured_table():
     assert traced(np.zeros(3)).tolist() == [28.0, 40.0, 54.0]
     traced = function_of(lambda x: x + rows[1], rows[:2])
     assert traced(rows[:2]).tolist() == (rows[:2] + rows[1]).tolist()
+    traced = function_of(lambda x: x.sum() + rows[1:3], rows[:2])
+    assert traced(np.zeros((2, 3))).tolist() == rows[1:3].tolist()
+
+
+def test_argument_is_a_row_of_an_attribute_of_a_class():
+    class Held:
+        rows = table()
+
     with pytest.raises(TraceError, match="overlaps an argument"):
-        function_of(lambda x: x.sum() + rows[1:3], rows[:2])
+        function_of(lambda x: x.sum() + Held.rows[1:3], Held.rows[:2])

@@ -257,7 +257,7 @@ class TracedFunction:
         for spec in signature.inputs:
             leaf = spec.tensor if spec.kind == "closure" else number_given(leaves[spec.leaf])
             inputs.append(checked(from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf, spec))
-        check_sharing(inputs, signature.inputs)
+        check_sharing(inputs, signature.inputs, bool(signature.mutations or signature.ended))
         return inputs
 
 
@@ -310,8 +310,13 @@ def checked(tensor: Any, spec: InputSpec) -> Tensor:
     return tensor
 
 
-def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
-    """Check that inputs share memory and histories as they did when traced."""
+def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec], writes: bool) -> None:
+    """Check that inputs share memory and histories as they did when traced.
+
+    Arguments:
+        inputs, specs: the inputs and their descriptions.
+        writes: whether the function changes an input. Otherwise an argument may share memory with captured tensors.
+    """
     owners: dict[int, int] = {}
     histories: dict[int, int] = {}
     first: dict[int, tuple[Tensor, InputSpec]] = {}
@@ -325,6 +330,7 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
         root = root_of(tensor)
         same = owners.setdefault(id(owner), spec.memory) == spec.memory
         same = same and histories.setdefault(id(root), spec.history) == spec.history
+        same = same or (spec.kind == "closure" and not writes)
         if spec.memory in first:
             other, theirs = first[spec.memory]
             same = same and is_placed_alike(tensor, other, spec, theirs)

@@ -10,11 +10,12 @@ import attrs
 import numpy as np
 
 from ..errors import TraceError
+from ..func.captured_state import reachable
 from ..func.containers import Containers
 from ..func.tree import Structure, flatten, paths
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
-from ..tensor.modes import TRACE, ModeSwitch
+from ..tensor.modes import GRAD, TRACE, ModeSwitch
 from ..tensor.saved_windows import address_of
 from ..tensor.tensor import Tensor, is_scalar, root_of
 from ..tensor.trace_hooks import OBSERVER
@@ -58,7 +59,8 @@ def trace(
 
     Arguments:
         f: any function of tensors, which may be nested in trees.
-        example_inputs: its arguments. NumPy arrays are passed as tensors that share their memory.
+        example_inputs: its arguments. NumPy arrays are passed as tensors that share their memory. If the function
+            captures that memory too, it receives a copy.
         escapes: what to do if a value leaves the library through `item()`, `float()` or `numpy()`: "error" to raise, or
             "guard" to check in each run that the value is unchanged.
         numbers: how to treat floats and complex numbers among the arguments: "fixed" makes them constants of the graph;
@@ -115,6 +117,7 @@ def record(
     leaves, structure = flatten((tuple(args), dict(keywords or {})))
     tracer = Tracer(escapes, limit=limit)
     given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    copied = copy_captured(f, given)
     if numbers == "inputs":
         given = [number_traced(leaf) for leaf in given]
     elif numbers != "fixed":
@@ -134,10 +137,36 @@ def record(
             )
         check_containers(containers)
         signature = binder.signature(structure, given, result)
+    written = [signature.inputs[each.input] for each in signature.mutations]
+    if copied and any(spec.kind == "argument" and spec.leaf in copied for spec in written):
+        raise TraceError(
+            "the function writes to an example argument that shares memory with a tensor or array that it captures; "
+            "pass a copy() of the example"
+        )
     tracer.graph.signature = signature
     guard_exceptions(tracer.graph)
     check_numbers(tracer.graph, [value for leaf, _, value in binder.tensors if type(leaves[leaf]) in WEAK])
     return Record(tracer.graph, result)
+
+
+def copy_captured(f: Callable[..., Any], given: list[Any]) -> frozenset[int]:
+    """Replace examples by copies if the function captures their memory, and return their numbers.
+
+    Otherwise the trace would read captured state from the argument, also in calls with other arguments.
+    """
+    tensors = [number for number, leaf in enumerate(given) if isinstance(leaf, Tensor) and not is_scalar(leaf)]
+    found = (each._array if isinstance(each, Tensor) else each for each in reachable(f))
+    owners = {id(owner_of(array)) for array in found if isinstance(array, np.ndarray)} if tensors else set()
+    shared = [number for number in tensors if id(owner_of(given[number]._array)) in owners]
+    if len({id(owner_of(given[number]._array)) for number in shared}) < len(shared):
+        raise TraceError(
+            "several example arguments share memory with each other and with a tensor or array that the function "
+            "captures; pass copies of the examples"
+        )
+    with ModeSwitch(on=GRAD):
+        for number in shared:
+            given[number] = given[number].clone()
+    return frozenset(shared)
 
 
 def options_of(graph: Graph) -> list[Any]:
