@@ -701,3 +701,20 @@ def test_unrecorded_writes_in_functionalized_programs_are_not_compiled(write, sp
         np.testing.assert_allclose(func.grad(compiled)(x), expected)
     with pytest.raises(TraceError, match="writing without recording, inside functionalize"):
         vg.symbolic.function_of(functional, vg.Tensor(x, requires_grad=True))
+
+
+def test_views_of_bits_follow_writes():
+    def function(x):
+        y = x * 2.0
+        bits, halves = y.view(np.int64), y.view(np.float32)
+        part = bits[1:]
+        y[0] = 5.0
+        y[1:] *= y[0]
+        return bits * 1, halves * 1, part * 1
+
+    x = vg.Tensor([1.0, 2.0])
+    for one, other in zip(function(x), vg.func.functionalize(function)(x), strict=True):
+        assert one.tolist() == other.tolist()
+    bits = x.view(np.int64)
+    with pytest.raises(ValueError, match="read-only"):
+        vg.func.functionalize(lambda b: b.add_(1))(bits)

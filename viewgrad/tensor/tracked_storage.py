@@ -82,7 +82,7 @@ def move(array: Array, root: Array, moved: Array) -> Array:
     if not array.size:
         return array
     address = address_of(array) + address_of(moved) - address_of(root)
-    return np.asarray(window_at(array, address, moved))
+    return np.asarray(window_at(array, address, moved, is_writable=array.flags.writeable))
 
 
 def copy_of_layout(array: Array) -> Array:

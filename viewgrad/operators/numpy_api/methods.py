@@ -142,8 +142,13 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
         return views.view_as_real(self).reshape((*self.shape[:-1], 2 * self.shape[-1]))
     if _carries_history(self):
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be viewed as {wanted}")
-    bits = self.numpy().view(wanted)  # read-only, since a write through it could not be added to a history
-    return as_operand(bits) if wanted.kind in "biufc" and wanted.isnative else bits
+    if is_scalar(self) or wanted.kind not in "biufc" or not wanted.isnative or current_mode() & TRACE:
+        bits = self.numpy().view(wanted)
+        return as_operand(bits) if wanted.kind in "biufc" and wanted.isnative else bits
+    bits = self.detach()
+    bits._array = self._array.view(wanted)
+    bits._array.flags.writeable = False  # a write through it could not be added to a history
+    return bits
 
 
 def _is_array_class(value: Any) -> bool:
