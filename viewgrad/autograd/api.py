@@ -8,19 +8,21 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnusedInputError
-from ..tensor.creation import from_number, zeros_like
+from ..tensor.creation import asarray, from_number, zeros, zeros_like
 from ..tensor.escapes import is_within_transform
-from ..tensor.node import Edge, Node
+from ..tensor.node import Edge, Node, OptionalEdge
 from ..tensor.tensor import Tensor, as_buffered, current_edge, held_grad
 from ..tensor.trace_hooks import observed
 from .execute import run_backward
+from .gradient_edge import GradientEdge
 from .transform_inputs import as_gradient
 
 Tensors = Tensor | Sequence[Tensor]
+Ends = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
 def backward(
-    tensors: Tensors,
+    tensors: Ends,
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -29,7 +31,7 @@ def backward(
     """Accumulate the gradients of `tensors` in the `grad` of the leaves they depend on.
 
     Arguments:
-        tensors: one tensor or several.
+        tensors: one tensor or several, or gradient edges.
         grad_tensors: the gradient of each tensor, with its shape; optional for real tensors of one element.
         retain_graph: whether to keep the graph for another backward pass. Defaults to `create_graph`, or to True inside
             a function that `viewgrad.func` differentiates.
@@ -56,7 +58,9 @@ def backward(
     if inputs is None:
         run_backward(edges, grads, retain_graph=retain, create_graph=create_graph)
         return
-    targets = _as_list(inputs, "inputs")
+    targets: list[Any] = _as_list(inputs, "inputs")
+    if any(isinstance(each, GradientEdge) for each in targets):
+        raise TypeError("backward() accumulates gradients in tensors; use grad() for a GradientEdge")
     if not targets:
         raise AutogradError("inputs must not be empty; omit it to accumulate in all leaves")
     target_edges = [_required_edge(tensor) for tensor in targets]
@@ -69,51 +73,58 @@ def backward(
 
 @overload
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
+    outputs: Ends,
+    inputs: Ends,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: Literal[False] | None = None,
     materialize_grads: bool = False,
+    *,
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor, ...]: ...
 @overload
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
+    outputs: Ends,
+    inputs: Ends,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
     *,
     materialize_grads: Literal[True],
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor, ...]: ...
 @overload
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
+    outputs: Ends,
+    inputs: Ends,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
+    *,
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor | None, ...]: ...
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
+    outputs: Ends,
+    inputs: Ends,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
+    *,
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of the sum of `outputs` with respect to `inputs`.
 
     No tensor's `grad` changes.
 
     Arguments:
-        outputs: one tensor or several.
-        inputs: the tensors to differentiate with respect to: leaves, intermediate values or views.
+        outputs: one tensor or several, or gradient edges; see `autograd.graph.get_gradient_edge`.
+        inputs: the tensors to differentiate with respect to: leaves, intermediate values or views; or gradient edges.
         grad_outputs: the gradient of each output; optional for real outputs of one element.
         retain_graph: whether to keep the graph for another backward pass. Defaults to `create_graph`, or to True inside
             a function that `viewgrad.func` differentiates.
@@ -121,6 +132,8 @@ def grad(
         allow_unused: whether to return None, instead of raising an error, for an input that the outputs do not depend
             on.
         materialize_grads: whether to return zeros for such an input.
+        is_grads_batched: whether each of `grad_outputs` has an additional first axis. The graph is run once for each
+            entry of it, and the gradients have this axis too. `viewgrad.func.jacrev` computes whole Jacobians faster.
 
     Returns:
         A tuple with the gradient for each input.
@@ -135,7 +148,12 @@ def grad(
         >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
         >>> vg.autograd.grad((x**3).sum(), x)
         (Tensor([ 3., 12.]),)
+        >>> vg.autograd.grad(x**3, x, vg.eye(2), is_grads_batched=True)
+        (Tensor([[ 3.,  0.],
+                [ 0., 12.]]),)
     """
+    if is_grads_batched:
+        return _batched_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     roots = _as_list(outputs, "outputs")
     targets = _as_list(inputs, "inputs")
     if not targets:
@@ -151,14 +169,48 @@ def grad(
     for i, (tensor, result) in enumerate(zip(targets, results, strict=True)):
         if result is None:
             if materialize_grads:
-                results[i] = zeros_like(tensor)
+                results[i] = zeros_like(tensor) if isinstance(tensor, Tensor) else zeros(*tensor.form())
             elif not allow_unused:
                 raise UnusedInputError(
-                    f"input {i}, a tensor of shape {tensor.shape}, was not used in computing the outputs (or was "
+                    f"input {i}, {_described(tensor)}, was not used in computing the outputs (or was "
                     "overwritten since: then differentiate with respect to the value that was used); pass "
                     "allow_unused=True to get None for it"
                 )
     return tuple(results)
+
+
+def _batched_grad(
+    outputs: Ends, inputs: Ends, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
+    allow_unused: bool | None, materialize_grads: bool,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """Return the gradients for each entry of the first axis of `grad_outputs`; see `grad`."""
+    roots, targets = _as_list(outputs, "outputs"), _as_list(inputs, "inputs")
+    given = list(grad_outputs) if isinstance(grad_outputs, list | tuple) else [grad_outputs]
+    grads = [asarray(each) if each is not None else None for each in given]
+    shapes = [None if each is None else each.shape for each in grads]
+    wanted = [_form(root)[0] for root in roots]
+    counts = {shape[0] for shape in shapes if shape}
+    fits = len(shapes) == len(wanted) and all(shape and shape[1:] == of for shape, of in zip(shapes, wanted))
+    if len(counts) != 1 or not fits:
+        raise GradientMismatchError(
+            f"with is_grads_batched=True, each of grad_outputs needs the shape of its output after a first axis of one "
+            f"length, but the outputs have the shapes {wanted}, and grad_outputs {shapes}"
+        )
+    (count,) = counts
+    retain = _retains(retain_graph, create_graph)
+    rows = [
+        grad(
+            roots, targets, [None if each is None else each[row] for each in grads], retain or row < count - 1,
+            create_graph, allow_unused, materialize_grads,
+        )
+        for row in range(count)
+    ]  # fmt: skip
+    if not rows:
+        forms = [_form(target) for target in targets]
+        return tuple([zeros((0, *shape), dtype) for shape, dtype in forms])
+    columns: Any = zip(*rows, strict=True)
+    stacked: list[Any] = [None if column[0] is None else np.stack(column) for column in columns]
+    return tuple(stacked)
 
 
 def pull_back(
@@ -192,53 +244,68 @@ def _retains(retain_graph: bool | None, create_graph: bool) -> bool:
     return create_graph or is_within_transform() if retain_graph is None else retain_graph
 
 
-def _as_list(tensors: Tensors, what: str) -> list[Tensor]:
+def _as_list(tensors: Ends, what: str) -> list[Tensor | GradientEdge]:
     if type(tensors) is Tensor:
         return [tensors]
-    single = isinstance(tensors, Tensor | np.ndarray) or not isinstance(tensors, Iterable)
-    given: list[Any] = [tensors] if single else list(tensors)
+    single = isinstance(tensors, Tensor | GradientEdge | np.ndarray) or not isinstance(tensors, Iterable)
+    given: list[Any] = [tensors] if single else list(tensors)  # type: ignore[arg-type]
     for tensor in given:
-        if not isinstance(tensor, Tensor):
+        if not isinstance(tensor, Tensor | GradientEdge):
             raise TypeError(f"{what} must be a Tensor or a sequence of them, not {type(tensor).__name__}")
     return given
 
 
-def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge], list[Tensor]]:
+def _form(of: Tensor | GradientEdge) -> tuple[tuple[int, ...], Any]:
+    """Return the shape and dtype of a tensor or an edge."""
+    return of.form() if isinstance(of, GradientEdge) else (of.shape, of.dtype)
+
+
+def _described(of: Tensor | GradientEdge) -> str:
+    return f"a tensor of shape {of.shape}" if isinstance(of, Tensor) else f"an output of {of.node.name()}"
+
+
+def _start(roots: list[Tensor | GradientEdge], grads: Any, what: str) -> tuple[list[Node | Edge], list[Tensor]]:
     """Return the edges at which a run from `roots` starts, and their initial gradients."""
     given = [None] * len(roots) if grads is None else [grads] if not isinstance(grads, list | tuple) else list(grads)
     if len(given) != len(roots):
         raise GradientMismatchError(f"{what} got {len(roots)} tensors but {len(given)} gradients")
     edges = []
     starts = []
+    root: Any
+    edge: OptionalEdge
     for root, start in zip(roots, given, strict=True):
-        edge = current_edge(root)
+        if type(root) is GradientEdge:
+            edge, like = root.edge, np.broadcast_to(np.empty((), root.form()[1]), root.form()[0])
+        else:
+            edge, like = current_edge(root), root._array
         if edge is None:
             raise DifferentiabilityError(
-                f"{what} got a tensor of shape {root.shape} and dtype {root.dtype} that does not require grad and has "
+                f"{what} got a tensor of shape {like.shape} and dtype {like.dtype} that does not require grad and has "
                 "no grad_fn, so there is nothing to differentiate"
             )
         if start is None:
-            if root._array.size != 1:
+            if like.size != 1:
                 raise DifferentiabilityError(
-                    f"{what} without a gradient needs an output of one element, not of shape {root.shape}; "
+                    f"{what} without a gradient needs an output of one element, not of shape {like.shape}; "
                     "pass the gradient, or sum() the output"
                 )
-            if root._array.dtype.kind == "c":
+            if like.dtype.kind == "c":
                 raise DifferentiabilityError(
-                    f"{what} without a gradient needs a real output, not one of dtype {root.dtype}; pass the gradient, "
+                    f"{what} without a gradient needs a real output, not one of dtype {like.dtype}; pass the gradient, "
                     "or differentiate its real and its imaginary part"
                 )
-            array = root._array
-            start = from_number(np.full(array.shape, 1, array.dtype) if array.ndim else np.array(1, array.dtype))
+            start = from_number(np.full(like.shape, 1, like.dtype) if like.ndim else np.array(1, like.dtype))
         else:
-            start = as_gradient(start, root, "the gradient supplied")
+            start = as_gradient(start, like, "the gradient supplied")
         edges.append(edge)
         starts.append(start)
     return edges, starts
 
 
-def _required_edge(tensor: Tensor) -> Node | Edge:
-    edge = current_edge(tensor)
+def _required_edge(tensor: Tensor | GradientEdge) -> Node | Edge:
+    if type(tensor) is GradientEdge:
+        return tensor.edge
+    edge = current_edge(tensor)  # type: ignore[arg-type]
     if edge is None:
         raise DifferentiabilityError(f"one of the inputs, a tensor of shape {tensor.shape}, does not require grad")
     return edge

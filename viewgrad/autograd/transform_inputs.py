@@ -373,7 +373,7 @@ def _require_holomorphic(along_real: Tensor, along_imaginary: Tensor) -> None:
         )
 
 
-def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
+def as_gradient(value: Any, like: Tensor | Array, what: str) -> Tensor:
     """Return a gradient or tangent supplied for `like`, as a tensor of its shape and dtype.
 
     Raises:

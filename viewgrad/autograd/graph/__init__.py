@@ -2,6 +2,7 @@
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
 from ..execute import plain_engine
+from ..gradient_edge import GradientEdge, get_gradient_edge
 from ..modes.saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
 from .drawing import to_dot, to_mermaid
 from .explain import explain
@@ -12,12 +13,14 @@ from .saved_windows import PreservedWindow, forbid_mutation_on_saved_tensors, in
 __all__ = [
     "AccumulateGrad",
     "Edge",
+    "GradientEdge",
     "Node",
     "PreservedWindow",
     "RemovableHandle",
     "disable_saved_tensors_hooks",
     "explain",
     "forbid_mutation_on_saved_tensors",
+    "get_gradient_edge",
     "increment_version",
     "memory",
     "plain_engine",
