@@ -322,3 +322,23 @@ def test_a_result_that_constants_overwrite_has_a_history():
         assert y.requires_grad and z.requires_grad
         assert grad(y.sum() + z.sum(), x, retain_graph=True)[0].tolist() == [1.0, 1.0, 1.0, 0.0]
         assert grad(y.sum(), x, materialize_grads=True)[0].tolist() == [0.0] * 4
+
+
+def masked_by_assignment(z):
+    y = z * np.array([1.0, np.inf])
+    y[~np.isfinite(y)] = 0.0
+    return y
+
+
+def masked_by_selection(z):
+    y = z * np.array([1.0, np.inf])
+    return y[np.isfinite(y)]
+
+
+@pytest.mark.parametrize("function", [masked_by_assignment, masked_by_selection])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_elements_excluded_by_a_mask_have_no_gradient(function, create_graph):
+    z = vg.Tensor([1.0, 2.0], requires_grad=True)
+    traced = vg.symbolic.function_of(function, z, escapes="guard")
+    for each in (function, traced):
+        assert vg.autograd.grad(each(z).sum(), z, create_graph=create_graph)[0].tolist() == [1.0, 0.0]

@@ -23,6 +23,7 @@ from .passes.tuples import lower_all_tuples
 NAMED = 1000  # the maximum number of inputs that have names
 # the maximum number of nodes recomputed in the reverse instead of being captured
 REMADE = frozenset({"constant", "full"})
+MASKING = frozenset({"gather_at", "put_at"})  # their eager nodes call gradient_masked
 WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded", "accumulate"})
 
 
@@ -174,7 +175,7 @@ class Reverse:
         if node.kind == "_where_flowing" or node in self.products:
             self.products.update(factors_of(node))
         operator = operator_of(node.kind)
-        if operator is not None and operator.masks_gradient:
+        if node.kind in MASKING or (operator is not None and operator.masks_gradient):
             self.is_masked = True
         return node in self.products or (self.is_masked and operator is not None and operator.zero_in_masked_runs)
 
