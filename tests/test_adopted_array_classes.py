@@ -138,6 +138,28 @@ def test_gradients(name):
     assert tangent == pytest.approx(sum(differences), abs=1e-6)
 
 
+def records():
+    return np.zeros(3, dtype=[("a", float), ("b", int)])
+
+
+def in_fields(x):
+    table = records()
+    table["a"] = x
+    return table["a"].sum()
+
+
+def in_field(x):
+    table = records()
+    table["a"][0] = x[0]
+    return table["a"].sum()
+
+
+def in_record(x):
+    table = records()
+    table[0] = (x[0], 1)
+    return table["a"].sum()
+
+
 # Programs that would lose the history, and part of the error.
 REFUSED = {
     "a tensor as a class": (lambda x: Signal(x).energy(), "Signal is derived from numpy.ndarray"),
@@ -149,6 +171,9 @@ REFUSED = {
     "a quantity from outside": (lambda x: np.asarray(QUANTITY * x).sum(), "is converted to a plain array"),
     "writing to an array of a class": (lambda x: SIGNAL.copy().__setitem__(0, x[0]), "plain number"),
     "a structured array": (lambda x: np.array([(x[0], 1)], dtype=[("a", float), ("b", int)])["a"], "structured dtype"),
+    "a field": (lambda x: in_fields(x), "structured dtype holds plain numbers: use an array for each"),
+    "an element of a field": (lambda x: in_field(x), "structured dtype holds plain numbers: use an array for each"),
+    "a record": (lambda x: in_record(x), "structured dtype holds plain numbers: use an array for each"),
     "a structured cast": (lambda x: x.astype([("a", float)])["a"].sum(), "plain numbers"),
 }
 

@@ -280,6 +280,45 @@ def test_recursion_with_a_cache_takes_linear_time():
     assert sorted(calls) == list(range(26))
 
 
+CALLED: list[tuple[int, ...]] = []
+
+
+@functools.lru_cache(None)
+def with_defaults(n, others=2, k=3):
+    CALLED.append((n, others, k))
+    return n * others**k
+
+
+@functools.lru_cache
+def with_options(n, *, k=3):
+    CALLED.append((n, k))
+    return n**k
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda one: with_defaults(one),
+        lambda one: with_defaults(one, 5),
+        lambda one: with_defaults(one, k=4),
+        lambda one: with_defaults(one, k=4, others=5),
+        lambda one: with_defaults(n=one),
+        lambda one: with_defaults(2, one),
+        lambda one: with_defaults(2, k=one),
+        lambda one: with_options(one),
+        lambda one: with_options(one, k=2),
+        lambda one: with_options(2, k=one),
+    ],
+)
+def test_cached_functions_with_defaults(call):
+    """Any arguments may be omitted or named, and each result for plain numbers is computed once."""
+    expected = call(2)
+    CALLED.clear()
+    assert vg.adopt(lambda: [call(2), call(2)])() == [expected] * 2 and len(CALLED) <= 1
+    slope = (call(1.5 + 1e-6) - call(1.5 - 1e-6)) / 2e-6
+    assert vg.grad(lambda x: call(x) + call(2) * 0.0)(1.5) == pytest.approx(slope, rel=1e-6)
+
+
 def test_cached_results_for_tensors_are_not_kept_between_calls():
     x = vg.Tensor(0.3, requires_grad=True)
     f = vg.adopt(lambda x: legendre(2, x))
@@ -327,3 +366,23 @@ def test_objects_made_inside_can_be_pickled_and_loaded():
     assert b"viewgrad" not in stored
     made, cls = pickle.loads(stored)
     assert type(made) is Layer and cls is Layer and made.weight == 3.0
+
+
+def add(a, b):
+    return a + b * b
+
+
+PAIRWISE = {
+    "reduce": lambda v: np.frompyfunc(add, 2, 1).reduce(v),
+    "reduce with options": lambda v: np.frompyfunc(add, 2, 1).reduce(np.outer(v, v), axis=1, initial=v[0])[2],
+    "accumulate": lambda v: (np.frompyfunc(add, 2, 1).accumulate(v) * v).sum(),
+    "reduceat": lambda v: np.frompyfunc(add, 2, 1).reduceat(v, [0, 2])[1],
+    "outer": lambda v: np.frompyfunc(add, 2, 1).outer(v, v[:2])[3, 1],
+}
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_methods_of_functions_from_python(name):
+    f = PAIRWISE[name]
+    value, gradient = vg.value_and_grad(f)(DATA)
+    assert value == pytest.approx(float(f(DATA))) and gradient == pytest.approx(slopes(f, DATA), rel=1e-5, abs=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import types
 
 import numpy as np
@@ -171,3 +172,33 @@ def test_modules_imported_in_loops_are_those_of_the_module_level(monkeypatch, tm
     settings_in_loops.table = lambda: np.ones(2)
     assert vg.grad(f)(3.0) == 10.0
     assert len({id(each) for each in found}) == 1
+
+
+def test_globals_of_a_frame_and_of_a_function():
+    assign("hidden", 3.0)
+    assert vg.grad(lambda x: x * sys._getframe(0).f_globals["hidden"])(2.0) == 3.0
+    assert vg.grad(lambda x: x * assign.__globals__["hidden"])(2.0) == 3.0
+
+
+def test_names_imported_from_a_module_are_those_at_the_time_of_the_import(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "changing_names.py").write_text("factor = 2.0\n")
+    import changing_names
+
+    def f(x):
+        for _ in range(3):
+            from changing_names import factor
+
+            x = x * factor
+        return x
+
+    slope = vg.grad(f)
+    assert slope(1.0) == 8.0
+    changing_names.factor = 3.0
+    assert slope(1.0) == 27.0
+    monkeypatch.setitem(sys.modules, "changing_names", types.ModuleType("changing_names"))
+    sys.modules["changing_names"].factor = 1.0
+    assert slope(1.0) == 1.0
+    del sys.modules["changing_names"].factor
+    with pytest.raises(ImportError):
+        slope(1.0)

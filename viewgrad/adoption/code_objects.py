@@ -15,7 +15,8 @@ ASSIGNING: Final = frozenset({dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBA
 # Types of values that cannot change without being rebound.
 FIXED: Final = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ufunc, types.BuiltinFunctionType)
 UNSTEADY: Final = frozenset({"random", "open", "input", "time", "environ"})  # functions whose results vary
-BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars"})  # functions that access globals by name
+# Functions and attributes that access globals by name.
+BY_NAME: Final = frozenset({"globals", "eval", "exec", "vars", "f_globals", "__globals__"})
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -94,6 +94,15 @@ def _collected(values: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
     return collected.reshape(shape + collected.shape[1:])
 
 
+def _as_objects(operand: Any) -> Any:
+    """Return an array of objects, the elements of an operand."""
+    given = as_operand(operand)
+    made = np.empty(given.shape, object)
+    for index in np.ndindex(given.shape):
+        made[index] = given[index]
+    return made
+
+
 class frompyfunc:
     """Turn a function of numbers into an elementwise function of tensors.
 
@@ -109,6 +118,30 @@ class frompyfunc:
 
     def __call__(self, *args: Any) -> Any:
         return self._tensors(*args) if holds_tensor(args) else self._numpy(*args)
+
+    def reduce(self, array: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Apply the function cumulatively along an axis; see `numpy.ufunc.reduce`."""
+        return self._run("reduce", (array,), args, kwargs)
+
+    def accumulate(self, array: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the intermediate results of `reduce`."""
+        return self._run("accumulate", (array,), args, kwargs)
+
+    def reduceat(self, array: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Reduce the slices between consecutive indices; see `numpy.ufunc.reduceat`."""
+        return self._run("reduceat", (array,), args, kwargs)
+
+    def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
+        """Apply the function to all pairs of elements."""
+        return self._run("outer", (a, b), (), kwargs)
+
+    def _run(self, name: str, operands: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method of NumPy's ufunc, with the elements of tensors as objects."""
+        method = getattr(self._numpy, name)
+        if not holds_tensor((*operands, *args, *kwargs.values())):
+            return method(*operands, *args, **kwargs)
+        found = method(*map(_as_objects, operands), *args, **kwargs)
+        return array(found.tolist()).reshape(found.shape) if isinstance(found, np.ndarray) else found
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # `copy` looks up such names before the object has contents

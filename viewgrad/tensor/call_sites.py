@@ -55,6 +55,7 @@ class Site:
         around: the functions called with the value as an argument, innermost first.
         formats: the left operands of `%` around it.
         names: the names that the code uses if there is no source; otherwise None.
+        written: the variable to whose element or attribute the value is assigned.
     """
 
     kind: str
@@ -66,6 +67,7 @@ class Site:
     around: tuple[ast.expr, ...] = ()
     formats: tuple[ast.expr, ...] = ()
     names: frozenset[str] | None = None
+    written: ast.expr | None = None
 
 
 def site_of(frame: FrameType) -> Site:
@@ -201,7 +203,15 @@ def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
         callee,
         tuple(around),
         tuple(formats),
+        written=_variable_of(node) if kind == STORE else None,
     )
+
+
+def _variable_of(target: ast.AST) -> ast.expr | None:
+    """Return the variable at the start of an expression such as `table["x"][i]`."""
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target = target.value
+    return target if isinstance(target, ast.Name) else None
 
 
 def _consumes(parent: ast.AST, child: ast.AST) -> bool:

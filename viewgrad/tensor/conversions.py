@@ -94,6 +94,7 @@ GIVEN: Final = {
 # The functions that create tensors, in a program that imports viewgrad.numpy and in an adopted one.
 MAKERS: Final = "zeros(), empty() or array() of viewgrad.numpy instead of numpy"
 OWN_MAKERS: Final = "numpy.array() of it inside the function"
+OF_RECORDS: Final = "an array with a structured dtype holds plain numbers: use an array for each field, as in a dict"
 OF_PANDAS: Final = (
     "pandas stores plain numbers: compute with arrays, such as series.to_numpy(), and keep the results in arrays, "
     "lists or dicts"
@@ -383,7 +384,12 @@ def _refused(by: str, frame: FrameType, site: Site) -> str:
 
 
 def _in_terms_of(frame: FrameType, advice: str) -> str:
-    """Return advice in the terms of a frame: adopted code uses viewgrad's functions under NumPy's names."""
+    """Return advice in the terms of a frame: adopted code uses viewgrad's functions under NumPy's names, which create
+    no tensors of a structured dtype.
+    """
+    written = resolved(site_of(frame).written, frame) if MAKERS in advice else None
+    if isinstance(written, np.ndarray) and written.dtype.names:
+        return OF_RECORDS
     return advice.replace(MAKERS, OWN_MAKERS) if ADOPTED in frame.f_globals else advice
 
 
