@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import random
 import sys
@@ -354,3 +355,63 @@ def test_objects_without_methods_refer_to_each_other():
     first.next, second.next, second.value = second, first, np.array([3.0, 4.0])
     assert vg.grad(lambda x: (first.next.next.next.value * x).sum())(1.0) == 7.0
     assert vg.grad(lambda x: x if first.next.next is first else 2.0 * x)(1.0) == 1.0
+
+
+class Shape:
+    pass
+
+
+class Round(Shape):
+    pass
+
+
+class Rectangle(Shape):
+    pass
+
+
+class Named(abc.ABC):
+    @abc.abstractmethod
+    def name(self): ...
+
+
+class Label(Named):
+    def name(self):
+        return "label"
+
+
+Named.register(Round)
+ROUND, LABEL = Round(), Label()
+
+
+def instances(x):
+    class Ellipse(Round):
+        pass
+
+    class Tag(Label):
+        pass
+
+    made, values = Ellipse(), (ROUND, LABEL, Round(), Label(), Ellipse(), Tag(), x)
+    classes = Shape, Round, Named, Label, Ellipse, Tag
+    found = [isinstance(value, cls) for value in values for cls in classes]
+    found += [isinstance(made, (int, Label, Shape)), isinstance(ROUND, Shape | Label)]
+    return [*found, isinstance(made, type(ROUND)), issubclass(Tag, Named), issubclass(type(ROUND), Label)]
+
+
+def test_instances_of_adopted_classes():
+    """Objects created on either side are instances of the same classes as in the user's own code."""
+    found = vg.adopt(instances)(1.0)
+    assert found == instances(1.0) and True in found and False in found
+
+
+def test_instance_checks_run_no_python_function():
+    """A check takes as long as one of the user's class, so that loops with checks do, too."""
+    frames = []
+
+    def f(x):
+        sys.setprofile(lambda frame, event, function: frames.append(frame.f_code.co_name) if event == "call" else None)
+        isinstance(ROUND, Shape), isinstance(ROUND, Rectangle), isinstance(x, Round)
+        sys.setprofile(None)
+        return x
+
+    vg.adopt(f)(1.0)
+    assert frames == []

@@ -46,6 +46,15 @@ COLLECTED = {np.sin}
 IN_ORDER = collections.OrderedDict(double=double, sin=np.sin)
 BY_DEFAULT = collections.defaultdict(lambda: double)
 READ_ONLY = types.MappingProxyType({"double": double})
+QUEUE = collections.deque([double, np.sin], maxlen=3)
+CHAIN = collections.ChainMap({"double": double}, {"sin": np.sin})
+USER_DICT = collections.UserDict(double=double)
+USER_LIST = collections.UserList([double])
+NAMESPACE = types.SimpleNamespace(double=double)
+OF_TYPES = {
+    "OF_OBJECTS": dict, "USER_LIST": collections.UserList, "COLLECTED": set, "QUEUE": collections.deque,
+    "IN_ORDER": collections.OrderedDict, "NAMESPACE": types.SimpleNamespace,
+}  # fmt: skip
 
 
 def area(shape):
@@ -64,6 +73,9 @@ PROGRAMS = {
     "an ordered dict": lambda x: sum(f(x)[1] for f in IN_ORDER.values()) + IN_ORDER.copy()["double"](x)[2],
     "a default dict": lambda x: (BY_DEFAULT["absent"](x) * x).sum() + (BY_DEFAULT | {"a": 1})["absent"](x)[0],
     "a read-only dict": lambda x: (READ_ONLY["double"](x) * x).sum(),
+    "a deque": lambda x: sum((f(x) * x).sum() for f in QUEUE) + (QUEUE + QUEUE)[2](x)[0] + QUEUE.copy()[0](x)[1],
+    "a chain of dicts": lambda x: (CHAIN["double"](x) * CHAIN.new_child({"sin": np.cos})["sin"](x)).sum(),
+    "UserDict and UserList": lambda x: USER_DICT["double"](x)[0] * (USER_LIST + USER_LIST)[1](x)[1],
     "objects as keys": lambda x: OF_OBJECTS[UNIT] * x[0] + sum(shape.area() * x[1] for shape in OF_OBJECTS),
 }
 
@@ -148,7 +160,62 @@ def test_writes_to_other_dicts_reach_them():
     assert vg.adopt(lambda x: default["other"][0](x))(2.0) == -2.0 and default["other"] == [np.negative]
 
 
-@pytest.mark.parametrize("name", ["IN_ORDER", "BY_DEFAULT", "ROUND", "AREAS"])
+def test_writes_to_deques_reach_them():
+    queue = collections.deque([double, np.sin, np.cos], maxlen=4)
+
+    def f(x):
+        queue.rotate(1)
+        queue.append(np.exp)
+        queue.appendleft(double)  # drops the last item
+        queue[1] = np.tan
+        assert queue.maxlen == 4 and queue.pop() is np.sin and queue.popleft() is double
+        queue.extend([double, Circle(x)])
+        queue.remove(np.tan)
+        return queue[1](x)[0]
+
+    assert vg.grad(f)(3.0) == 2.0
+    assert list(queue)[:2] == [double, double] and type(queue[2]) is Circle and queue[2].size == 3.0
+    queue.append(np.square)
+    assert vg.adopt(lambda x: queue[-1](x))(3.0) == 9.0
+
+
+def test_writes_to_wrapped_containers_reach_them():
+    user, names, chain = collections.UserDict(f=double), collections.UserList([double]), collections.ChainMap()
+    chain["f"] = double
+
+    def f(x):
+        user["g"], chain["g"] = np.sin, np.sin
+        names.append(np.cos)
+        user.label = "written"
+        return user["f"](x)[0] + chain["f"](x)[0] + names[0](x)[0]
+
+    assert vg.grad(f)(3.0) == 6.0
+    assert user["g"] is np.sin and chain["g"] is np.sin and names[1] is np.cos and user.label == "written"
+    user.data = {"f": np.negative}
+    assert vg.adopt(lambda x: user["f"](x))(3.0) == -3.0
+
+
+def cyclic(x):
+    first, second = types.SimpleNamespace(circle=Circle(x)), []
+    first.second, first.first = second, first
+    second += [first, second]
+    return first
+
+
+def test_cyclic_containers_are_returned():
+    made = vg.adopt(cyclic)(2.0)
+    assert made.second[0] is made and made.first is made and type(made.circle) is Circle
+
+
+@pytest.mark.parametrize("name", OF_TYPES)
+def test_types(name):
+    """Adopted code that branches on the type of a container takes the branch of the original."""
+    kind = OF_TYPES[name]
+    f = lambda x: x * 2.0 if type(globals()[name]) is kind and globals()[name].__class__ is kind else x
+    assert vg.grad(f)(3.0) == 2.0
+
+
+@pytest.mark.parametrize("name", ["IN_ORDER", "BY_DEFAULT", "ROUND", "AREAS", "QUEUE", "USER_DICT", "CHAIN"])
 def test_copies_are_plain(name):
     original = globals()[name]
     made = vg.adopt(lambda: globals()[name].copy())()

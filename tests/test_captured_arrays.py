@@ -342,7 +342,7 @@ def test_a_captured_array_is_saved_after_each_change():
     MATRIX[...] = start
 
 
-HOLDER = collections.ChainMap({"made": START.copy()})  # an object of a class that is not adopted
+HOLDER = collections.Counter({"made": START.copy()})  # an object of a class that is not adopted
 
 
 def into_plain_array(x):

@@ -75,4 +75,4 @@ def replaced_module(name: str) -> types.ModuleType:
 
 def has_attribute(value: Any, name: str, /) -> bool:
     """Implement `hasattr` in adopted code, where scalars are treated as numbers."""
-    return hasattr(value, name) and not (name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value))
+    return not (name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value)) and hasattr(value, name)

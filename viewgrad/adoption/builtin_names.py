@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import builtins
 import copyreg
+import functools
 import pkgutil
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, Final
@@ -22,6 +24,7 @@ from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import has_attribute
+from .containers import REPORTED
 from .counterparts import MISSING, namespace
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that contains the class to report
@@ -115,6 +118,7 @@ for _kind in (NumberType, FloatType):
     copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
+float64, ndarray = np.float64, np.ndarray
 # Types that `type` in adopted code returns unchanged.
 SAME: Final = frozenset({int, bool, str, bytes, list, tuple, dict, set, type(None), types.FunctionType, type})
 
@@ -152,19 +156,28 @@ class Type(type, metaclass=TypeMeta):
     """`type` in adopted code, which returns NumPy's type for a tensor, and the adopted `float` class for a float."""
 
 
+FLOAT: Final = NUMBERS["float"]
+
+
 def as_float(value: Any = 0.0, /) -> Any:
     """Stand for `float` where it is only called, in half the time of a class."""
     kind = type(value)
-    return float(value) if kind is int or kind is float else NUMBERS["float"](value)
+    if kind is float:
+        return value
+    return float(value) if kind is int else FLOAT(value)
 
 
 def type_of(value: Any, /) -> Any:
     """Stand for `type` where it is only called with one argument."""
     kind = type(value)
-    if kind in SAME:
+    if kind is Tensor:  # the frequent ones, in a tenth of the time
+        found = type(value._array)
+        if found is float64:
+            return FLOAT
+        if found is ndarray:
+            return _array_type()
+    elif kind in SAME:
         return kind
-    if kind is Tensor and type(value._array) is np.float64:  # a scalar, in a tenth of the time
-        return NUMBERS["float"]
     return _type_of(value)
 
 
@@ -181,12 +194,17 @@ def _type_of(value: Any) -> Any:
         return NUMBERS["float"]
     if issubclass(kind, Tensor):
         if not is_scalar(value):  # whose array may be that of a traced number
-            return namespace("numpy").ndarray
+            return _array_type()
         name = value.dtype.type.__name__
         return NUMBERS["float"] if name == "float64" else getattr(namespace("numpy"), name)
     if kind is complex:
         return NUMBERS["complex"]
-    return getattr(kind, CLASS_OF_VIEW, kind)
+    return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)
+
+
+@functools.cache
+def _array_type() -> Any:
+    return namespace("numpy").ndarray
 
 
 def adopting_import(
@@ -200,10 +218,25 @@ def adopting_import(
         adopted: a function that returns the adopted version of a module.
     """
 
+    # The modules returned for `from module import name`, which Python looks up again and again, and their names.
+    found: dict[Any, tuple[str, Any]] = {}
+    is_pythons, modules = plain is builtins.__import__, sys.modules
+
     def __import__(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
-        return adopted(plain(name, original, locals, fromlist, level))
+        if not fromlist or type(fromlist) is not tuple or not is_pythons:
+            return adopted(plain(name, original, locals, fromlist, level))
+        key = name, fromlist, level
+        if key in found:
+            known, module = found[key]
+            if modules.get(known) is module:
+                return adopted(module)
+        module = plain(name, original, locals, fromlist, level)
+        known = str(getattr(module, "__name__", ""))
+        if modules.get(known) is module:
+            found[key] = known, module
+        return adopted(module)
 
     return __import__
 

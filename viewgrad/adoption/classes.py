@@ -36,6 +36,7 @@ VIEWS: Final = "__viewgrad_views__"
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
 COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values of the user's class
 UNCOMPARED: Final = ((), ())
+CHECK: Final = "__viewgrad_check__"  # the attribute with the function that checks whether a value is an instance
 LISTS: Final = "__viewgrad_lists__"  # the attribute of an adopted class with the lists and dicts of the user's class
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
@@ -97,6 +98,11 @@ _ASKED: Final = _SubclassChecks()
 class AdoptedType(type):
     """The metaclass of adopted classes, which share instances and class attributes with the originals."""
 
+    def __init__(cls, *args: Any, **options: Any) -> None:
+        """Initialize a class defined by adopted code; adopted classes and views are created without this method."""
+        super().__init__(*args, **options)
+        type.__setattr__(cls, CHECK, super().__instancecheck__)
+
     def mro(cls) -> list[type]:
         """Return the method resolution order: that of the original classes, each replaced by the adopted one.
 
@@ -114,9 +120,8 @@ class AdoptedType(type):
         originals = [each for each in original.__mro__ if each is original or each in adopted]
         return [cls, InitSubclassGuard, *order, *originals]
 
-    def __instancecheck__(cls, value: Any) -> bool:
-        original = vars(cls).get(ORIGINAL)
-        return super().__instancecheck__(value) if original is None else isinstance(value, original)
+    # The bound method of the original: without a function written in Python, in a quarter of the time.
+    __instancecheck__: Any = property(operator.attrgetter(CHECK))
 
     def __subclasscheck__(cls, other: type) -> bool:
         original = vars(cls).get(ORIGINAL)
@@ -203,6 +208,7 @@ def adopted_class(
         "__viewgrad_adopted__": staticmethod(adopted),
         "__viewgrad_unadopted__": staticmethod(unadopted),
         "__viewgrad_seen__": {},
+        CHECK: cls.__instancecheck__,
         COMPARED: UNCOMPARED,
         LISTS: (),
         STATES: set(),

@@ -1,4 +1,4 @@
-"""Lists, dicts, sets and namespaces of functions, models, arrays and modules as accessed by adopted code.
+"""Lists, dicts, sets, deques and namespaces of functions, models, arrays and modules as accessed by adopted code.
 
 `METHODS["euler"](x)`, `for layer in self.layers` and `parameters.matrix.copy()` must return adopted versions, and
 `DERIVATIVES[np.sin]` and `AREAS[type(shape)]` must find keys that are functions and classes. The container of adopted
@@ -34,6 +34,11 @@ class AdoptedContainer:
         self._adopted: Final = adopted
         self._unadopted: Final = unadopted
         self._fill()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The type of the original, which `type` in adopted code returns, too."""
+        return REPORTED[type(self)]
 
     def refresh(self) -> None:
         """Update the contents from the original."""
@@ -198,20 +203,62 @@ class AdoptedSet(AdoptedContainer, set[Any]):
         return set, (list(map(self._unadopted, self)),)
 
 
-class AdoptedNamespace(types.SimpleNamespace):
-    """A namespace with adopted values, which applies assignments to the original too.
+class AdoptedDeque(AdoptedContainer, collections.deque[Any]):
+    """A deque with adopted items; see `AdoptedContainer`."""
+
+    def _fill(self) -> None:
+        seen = self.original.copy()
+        collections.deque.__init__(self, list(map(self._adopted, seen)), seen.maxlen)
+        self._seen = seen
+
+    def forget_values(self, handed: set[int]) -> None:
+        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
+        if not handed.isdisjoint(map(id, self)):
+            self._seen = [self]
+
+    def write_original(self) -> None:
+        """Copy the contents of this deque into the original."""
+        self._seen = collections.deque(map(self._unadopted, self), self.maxlen)
+        self.original.clear()
+        self.original.extend(self._seen)
+
+    def copy(self) -> Any:
+        """Return a new deque with the same items and maximum length."""
+        return collections.deque(self, self.maxlen)
+
+    __copy__ = copy
+
+    def __add__(self, other: Any) -> Any:
+        return self.copy() + other
+
+    def __mul__(self, count: Any) -> Any:
+        return self.copy() * count
+
+    __rmul__ = __mul__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return collections.deque, (list(map(self._unadopted, self)), self.maxlen)
+
+
+BESIDES: Final = ("_adopted", "_seen", "_unadopted", "original")  # the slots for what is not an attribute
+
+
+class AdoptedAttributes:
+    """An object with adopted values of all attributes, which applies assignments to the original too.
 
     Arguments:
-        original: the user's namespace.
+        original: the user's object.
         adopted: a function that returns the adopted version of a value.
         unadopted: a function that returns the user's own object for an adopted version.
     """
 
-    __slots__ = ("__weakref__", "_adopted", "_seen", "_unadopted", "original")
+    __slots__ = ()
+    _adopted: Any
+    _seen: dict[str, Any]
+    _unadopted: Any
+    original: Any
 
-    def __init__(
-        self, original: types.SimpleNamespace, adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, original: Any, adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]) -> None:
         assign = super().__setattr__
         assign("original", original)
         assign("_adopted", adopted)
@@ -219,12 +266,16 @@ class AdoptedNamespace(types.SimpleNamespace):
         assign("_seen", {})
         self.refresh()
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return REPORTED[type(self)]
+
     def refresh(self) -> None:
         """Update the values from the original."""
         now, seen, own = vars(self.original), self._seen, vars(self)
         for name in [name for name in seen if name not in now]:
             del seen[name], own[name]
-        for name, value in now.items():
+        for name, value in list(now.items()):
             if name not in seen or seen[name] is not value:
                 seen[name] = value
                 own[name] = self._adopted(value)
@@ -252,10 +303,35 @@ class AdoptedNamespace(types.SimpleNamespace):
         return repr(self.original)
 
 
+class AdoptedNamespace(AdoptedAttributes, types.SimpleNamespace):
+    """A namespace with adopted values; see `AdoptedAttributes`."""
+
+    __slots__ = ("__weakref__", *BESIDES)
+
+
+class AdoptedUserDict(AdoptedAttributes, collections.UserDict[Any, Any]):
+    """A `UserDict` whose dict is adopted; see `AdoptedAttributes`."""
+
+    __slots__ = BESIDES
+
+
+class AdoptedUserList(AdoptedAttributes, collections.UserList[Any]):
+    """A `UserList` whose list is adopted; see `AdoptedAttributes`."""
+
+    __slots__ = BESIDES
+
+
+class AdoptedChainMap(AdoptedAttributes, collections.ChainMap[Any, Any]):
+    """A `ChainMap` of adopted mappings; see `AdoptedAttributes`."""
+
+    __slots__ = BESIDES
+
+
 def contents_of(container: Any) -> Iterable[Any]:
-    """Return the items of a list or set, the keys, values and default factory of a dict, or the values of a namespace.
+    """Return the items of a list, deque or set, the keys, values and default factory of a dict, or the values of
+    attributes.
     """
-    if isinstance(container, types.SimpleNamespace):
+    if isinstance(container, ATTRIBUTES):
         return vars(container).values()
     if isinstance(container, collections.defaultdict):
         return [*container, *container.values(), container.default_factory]
@@ -268,6 +344,24 @@ def _writing(kind: type, name: str) -> Callable[..., Any]:
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = getattr(super(kind, self), name)(*args, **kwargs)
         self.write_original()
+        return result
+
+    write.__name__ = name
+    return write
+
+
+def _writing_both(kind: type, name: str) -> Callable[..., Any]:
+    """Return a method that changes the adopted deque and, by the same method, the original."""
+
+    def write(self: Any, *args: Any) -> Any:
+        is_current = len(self) == len(self.original) == len(self._seen)
+        result = getattr(super(kind, self), name)(*args)
+        if is_current:
+            users = tuple(map(self._unadopted, args))
+            getattr(self.original, name)(*users)
+            getattr(self._seen, name)(*users)
+        else:
+            self.write_original()
         return result
 
     write.__name__ = name
@@ -289,13 +383,21 @@ for _kind, _names in (
          "symmetric_difference_update", "__iand__", "__ior__", "__isub__", "__ixor__"),
     ),
     (AdoptedOrderedDict, ("move_to_end",)),
+    (AdoptedDeque, ("extend", "extendleft", "insert", "remove", "__iadd__", "__imul__")),
 ):  # fmt: skip
     for _name in _names:
         setattr(_kind, _name, _writing(_kind, _name))
+for _name in ("append", "appendleft", "pop", "popleft", "clear", "rotate", "reverse", "__setitem__", "__delitem__"):
+    setattr(AdoptedDeque, _name, _writing_both(AdoptedDeque, _name))
 
 CONTAINERS: Final[dict[type, Any]] = {
     list: AdoptedList, dict: AdoptedDict, set: AdoptedSet, types.SimpleNamespace: AdoptedNamespace,
     collections.OrderedDict: AdoptedOrderedDict, collections.defaultdict: AdoptedDefaultDict,
+    collections.deque: AdoptedDeque, collections.UserDict: AdoptedUserDict, collections.UserList: AdoptedUserList,
+    collections.ChainMap: AdoptedChainMap,
 }  # fmt: skip
+ATTRIBUTES: Final = (types.SimpleNamespace, collections.UserDict, collections.UserList, collections.ChainMap)
+# The types that adopted code sees instead of those of its containers.
+REPORTED: Final[dict[type, type]] = {made: kind for kind, made in CONTAINERS.items()}
 # Types of containers into which adopted code may put objects that it has created.
-HOLDING: Final = frozenset(CONTAINERS) - {types.SimpleNamespace}
+HOLDING: Final = frozenset(CONTAINERS).difference(ATTRIBUTES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -121,40 +121,60 @@ def _key(value: Any) -> Any:
 def _unless_plain(inner: Any, keeping: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls `keeping` if all arguments are plain, and otherwise `general`.
 
-    If the cached function has only parameters without defaults, this one is written with the same parameters, which
-    takes a third of the time of `*args`.
+    Unless the cached function has `*args`, `**kwargs` or keyword-only parameters, this one is written with the same
+    parameters, which takes a third of the time of `*args`. It leaves the default values to the cached function.
     """
     code = getattr(inner, "__code__", None)
     names = () if code is None else code.co_varnames[: code.co_argcount]
-    has_others = code is None or code.co_kwonlyargcount or code.co_flags & VARIABLE or inner.__defaults__
+    has_others = code is None or code.co_kwonlyargcount or code.co_flags & VARIABLE
     if not has_others and RESERVED.isdisjoint(names):
-        are_plain = " and ".join(f"(type({name}) is int or type({name}) in plain)" for name in names) or "True"
         space: dict[str, Any] = {}
-        source = _BY_PARAMETERS.format(parameters=", ".join(names), are_plain=are_plain)
+        source = _written(names, len(names) - len(inner.__defaults__ or ()))
         exec(compile(source, GENERATED + "cached function>", "exec"), space)
-        return space["caller"](keeping, general, PLAIN_KEYS)  # type: ignore[no-any-return]
+        return space["caller"](keeping, general, PLAIN_KEYS, MISSING)  # type: ignore[no-any-return]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            for arg in args:  # in a third of the time of `PLAIN_KEYS.issuperset(map(type, args))`
-                if type(arg) not in PLAIN_KEYS:
-                    break
-            else:
-                return keeping(*args)
-        return general(*args, **kwargs)
+        for arg in args:  # in a third of the time of `PLAIN_KEYS.issuperset(map(type, args))`
+            if type(arg) not in PLAIN_KEYS:
+                return general(*args, **kwargs)
+        for arg in kwargs.values():
+            if type(arg) not in PLAIN_KEYS:
+                return general(*args, **kwargs)
+        return keeping(*args, **kwargs)
 
     return call
 
 
-RESERVED: Final = frozenset({"keeping", "general", "plain", "type", "int"})
-_BY_PARAMETERS: Final = """
-def caller(keeping, general, plain):
-    def call({parameters}):
-        if {are_plain}:
-            return keeping({parameters})
-        return general({parameters})
-    return call
-"""
+RESERVED: Final = frozenset({"keeping", "general", "plain", "absent", "others", "type", "int"})
+
+
+def _written(names: Sequence[str], required: int) -> str:
+    """Return the source of a function with given parameters for `_unless_plain`.
+
+    Arguments:
+        names: the names of the parameters.
+        required: the number of parameters without default values.
+    """
+    parameters = ", ".join([*names[:required], *(f"{name}=absent" for name in names[required:])])
+    lines = ["def caller(keeping, general, plain, absent):", f"    def call({parameters}):"]
+    for count in range(required, len(names)):  # the number of arguments
+        given = "".join(f"{name}, " for name in names[:count])
+        lines.append(f"        if {names[count]} is absent:")
+        later = names[count + 1 :]
+        if later:
+            named = ", ".join(f"({name!r}, {name})" for name in later)
+            lines += [
+                f"            others = {{name: value for name, value in ({named},) if value is not absent}}",
+                f"            if others: return general({given}**others)",
+            ]
+        lines += _passing("            ", names[:count])
+    return "\n".join([*lines, *_passing("        ", names), "    return call"])
+
+
+def _passing(indent: str, names: Sequence[str]) -> list[str]:
+    given = ", ".join(names)
+    are_plain = " and ".join(f"(type({name}) is int or type({name}) in plain)" for name in names) or "True"
+    return [f"{indent}if {are_plain}:", f"{indent}    return keeping({given})", f"{indent}return general({given})"]
 
 
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:

@@ -139,6 +139,7 @@ class AdoptedGlobals:
         self._lock: Final = lock
         self._renew: Final = renew
         self._compared = _Compared((), (), frozenset(), (), (), (), (), (), (), ())
+        self._has_assigned = False  # whether globals were assigned since `_compared` was noted
         self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that contain nothing to adopt
 
     def prepare(self) -> None:
@@ -216,6 +217,9 @@ class AdoptedGlobals:
 
     def refresh(self) -> None:
         """Apply changes of the module since the last call."""
+        if self._has_assigned:
+            with self._lock:
+                self._note_compared()
         keys, values, absent, functions, found, libraries, own, parts, optional, options = self._compared
         if not (
             all(map(operator.is_, itertools.chain.from_iterable(map(_NAMED, own)), parts))
@@ -270,7 +274,7 @@ class AdoptedGlobals:
             else:
                 self.names[name] = self._bound[name] = value
                 self.original[name] = self._seen[name] = self._unadopted(value)
-            self._note_compared()
+            self._has_assigned = True  # compared once, at the next call, whatever the number of assignments
 
     def forget_values(self, handed: set[int]) -> None:
         """Mark names as outdated, so that `refresh` binds them again.
@@ -383,6 +387,7 @@ class AdoptedGlobals:
             self._note_compared()
 
     def _note_compared(self) -> None:
+        self._has_assigned = False
         functions = self._builtins_seen
         own = tuple(value for value in self._seen.values() if type(value) is types.FunctionType)
         optional = tuple(function for function in own if function.__kwdefaults__)

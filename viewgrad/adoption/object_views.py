@@ -265,6 +265,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         lookup: a function that returns the adopted version of an attribute, given a view and the value.
     """
     cls = vars(made)[ORIGINAL]
+    is_plain = cls.__getattribute__ is object.__getattribute__
     body: dict[str, Any] = {
         "__slots__": (STATE,) if cls.__weakrefoffset__ else (STATE, "__weakref__"),
         "__module__": cls.__module__,
@@ -273,7 +274,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         CLASS_OF_VIEW: made,
         "__new__": lambda kind, *args, **kwargs: made(*args, **kwargs),  # `type(self)(...)` creates no view
         "__viewgrad_lookup__": staticmethod(lookup),
-        "__class__": property(lambda self: made),
+        "__class__": property(operator.attrgetter(CLASS_OF_VIEW) if is_plain else lambda self: made),
         "__hash__": cls.__hash__,
     }
     if cls.__dictoffset__:
@@ -289,7 +290,7 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         body["__del__"] = lambda self: None
     fetched = type.__new__(type(made), cls.__name__, (FetchedView, made), dict(body))
     kind: type = type.__new__(type(made), cls.__name__, (View, fetched), {**body, "__slots__": ()})
-    if not hasattr(cls, "__getattr__") and cls.__getattribute__ is object.__getattribute__:
+    if is_plain and not hasattr(cls, "__getattr__"):
         type.__setattr__(kind, FETCHED, fetched)
         type.__setattr__(fetched, FETCHING, kind)
     return kind

@@ -6,7 +6,6 @@ which functions are adopted. Each stores the adopted versions of objects, so tha
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import functools
 import gc
@@ -718,14 +717,9 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     functools.partialmethod: AdoptionRegistry._partialmethod,
     functools.singledispatchmethod: AdoptionRegistry._dispatch_method,
     tuple: AdoptionRegistry._tuple,
-    list: AdoptionRegistry._container,
-    dict: AdoptionRegistry._container,
-    set: AdoptionRegistry._container,
-    collections.OrderedDict: AdoptionRegistry._container,
-    collections.defaultdict: AdoptionRegistry._container,
     types.MappingProxyType: AdoptionRegistry._read_only,
     frozenset: AdoptionRegistry._frozen_set,
-    types.SimpleNamespace: AdoptionRegistry._container,
+    **dict.fromkeys(CONTAINERS, AdoptionRegistry._container),
 }
 
 
