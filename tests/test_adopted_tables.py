@@ -6,6 +6,7 @@ import collections
 import copy
 import pickle
 import types
+import typing
 
 import numpy as np
 import pytest
@@ -224,3 +225,55 @@ def test_copies_are_plain(name):
         loaded = vg.adopt(lambda: pickle.dumps(globals()[name]))() if name != "AREAS" else pickle.dumps({})
         assert type(pickle.loads(loaded)) is type(original)
     assert type(vg.adopt(lambda: copy.copy(globals()[name]))()) is type(original)
+
+
+class Registry:
+    by_name: typing.ClassVar[dict[str, object]] = {}
+
+    def __init__(self):
+        self.functions = []
+
+    def run(self, x):
+        for function in [*self.functions, *self.by_name.values()]:
+            x = function(x)
+        return x
+
+
+REGISTRY, FUNCTIONS, OPTIONS = Registry(), [], {"absent": None}
+CALLBACKS: list[object] = []
+
+
+def test_containers_filled_later_are_adopted():
+    """A list or dict that had nothing to adopt at the first call is adopted once it has."""
+    inner: list[object] = []
+
+    def f(x):
+        for function in (*FUNCTIONS, *inner, *OPTIONS.values()):
+            x = x if function is None else function(x)
+        return REGISTRY.run(x)[0]
+
+    slope = vg.grad(f)
+    assert slope(POINT).tolist() == [1.0, 0.0, 0.0]
+    FUNCTIONS.append(double)
+    assert slope(POINT).tolist() == [2.0, 0.0, 0.0]
+    inner.append(double)
+    OPTIONS["absent"] = double
+    REGISTRY.functions.append(double)
+    Registry.by_name["a"] = double
+    assert slope(POINT).tolist() == [32.0, 0.0, 0.0]
+    FUNCTIONS[0] = np.negative
+    FUNCTIONS.append(double)
+    assert slope(POINT).tolist() == [-32.0, 0.0, 0.0]
+
+
+def test_functions_put_into_containers_are_the_users():
+    found: dict[str, object] = {}
+
+    def f(x):
+        CALLBACKS.extend([np.sin, double, Circle(x)])
+        found.update(a=np.cos, b=double, c=Circle(x))
+        return x
+
+    vg.grad(f)(2.0)
+    assert CALLBACKS[:2] == [np.sin, double] and type(CALLBACKS[2]) is Circle
+    assert found["a"] is np.cos and found["b"] is double and type(found["c"]) is Circle

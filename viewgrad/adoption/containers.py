@@ -331,6 +331,11 @@ def contents_of(container: Any) -> Iterable[Any]:
     """Return the items of a list, deque or set, the keys, values and default factory of a dict, or the values of
     attributes.
     """
+    kind = type(container)
+    if kind is list:
+        return container  # type: ignore[no-any-return]
+    if kind is dict:
+        return [*container, *container.values()]
     if isinstance(container, ATTRIBUTES):
         return vars(container).values()
     if isinstance(container, collections.defaultdict):

@@ -89,7 +89,7 @@ class AdoptedFunction:
             self._reachable = self._registry.reachable(self._states)
         for state in self._reachable:
             state.refresh()
-        self._registry.refresh()
+        self._registry.refresh(self._reachable)
         function = self._users_function
         if function is not None and not is_as_it_was(function, self._parts):
             self._registry.renew(function)

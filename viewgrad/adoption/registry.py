@@ -10,6 +10,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import itertools
 import operator
 import pickle
 import sys
@@ -61,6 +62,7 @@ from .object_views import (
 from .packages import ReplacedModule
 
 DOCTEST: Final = "<doctest "  # the file of a doctest, whose globals are those of the module that contains it
+MOST_EXAMINED: Final = 1000  # the number of lists and dicts whose contents are compared with those at the last call
 DEEPEST: Final = 10  # the depth of nested attributes that are adopted before they are read
 # Types of objects that are not adopted, looked up by exact type.
 PLAIN: Final = frozenset(
@@ -70,6 +72,7 @@ PLAIN: Final = frozenset(
     }
 )  # fmt: skip
 FIXED: Final = PLAIN - {Tensor}  # types of objects that are returned to the user unchanged
+UNADOPTED: Final = FIXED | HOLDING | {tuple, frozenset, np.ndarray}  # types of objects that are no adopted versions
 # The user's own functions, by adopted function; neither is kept alive by this table.
 _ORIGINALS: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 # The defaults of the user's functions, in their adopted versions.
@@ -125,6 +128,8 @@ class AdoptionRegistry:
         self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
         self._under_way: Final[set[int]] = set()  # containers and functions that are being adopted
+        # Of lists and dicts in which nothing was adopted, the types and addresses of the contents.
+        self._examined: Final[dict[int, tuple[Any, ...]]] = {}
         self._assigned: Final[list[Any]] = []  # values assigned by adopted code that may contain objects created by it
         # The references inside the weak containers: these are empty in most programs, and slow to iterate over.
         self._live_views: Final = _references(self._views)
@@ -139,6 +144,8 @@ class AdoptionRegistry:
             self._live_imports, self._live_views, self._live_containers, self._live_classes, self._conversions,
             self._live_partials, self._live_cells,
         )  # fmt: skip
+        # What may refer to lists and dicts in addition to globals.
+        self._holders: Final[tuple[Any, ...]] = self._live_views, self._live_classes, self._live_cells
         self._flushed: Final[tuple[Any, ...]] = self._live_imports, self._live_views, self._live_cells
         self._fetching = 0  # objects whose attributes are being adopted, each an attribute of the previous one
 
@@ -163,8 +170,15 @@ class AdoptionRegistry:
             found.update(new)
         return list(found)
 
-    def refresh(self) -> None:
-        """Apply changes made outside to objects, classes, functions, lists and dicts."""
+    def refresh(self, states: Sequence[AdoptedGlobals]) -> None:
+        """Apply changes made outside to objects, classes, functions, lists and dicts.
+
+        Arguments:
+            states: the globals that a call from outside uses.
+        """
+        if (any(self._holders) or any(map(_CONTAINERS, states))) and self._has_filled(states):
+            for state in states:
+                state.refresh()
         if self._snapshot is None or not self._snapshot.is_current():  # in half the time of a loop
             self._renew_elsewhere()
         if not any(self._compared):
@@ -289,14 +303,12 @@ class AdoptionRegistry:
         Returns:
             The result for the user.
         """
-        for state in states:
-            if state.containers:
-                self._note_filled(state.containers)
-        if self._live_views or self._live_classes:
-            for view in _alive(self._live_views.values()):
-                self._note_filled(containers_of(view))
-            for made in _alive(self._live_classes.values()):
-                self._note_filled(vars(made)[LISTS])
+        holds = any(self._holders) or any(map(_CONTAINERS, states))
+        for value, kinds in _other_contents(self._users_containers(states), UNADOPTED) if holds else ():
+            if any(ORIGINAL in vars(kind) for kind in kinds) or any(
+                original_of(item) is not item for item in contents_of(value)
+            ):
+                self._assigned.append(value)
         if not self._assigned and (type(result) is Tensor or type(result) in FIXED):
             return original_of(result)
         handed: set[int] = set()
@@ -308,17 +320,39 @@ class AdoptionRegistry:
                 self._adopt_again(handed)
         return result
 
-    def _note_filled(self, containers: Sequence[Any]) -> None:
-        """Record the user's lists and dicts into which adopted code has put objects that it created.
+    def _users_containers(self, states: Sequence[AdoptedGlobals]) -> list[Any]:
+        """Return the user's lists and dicts that contained nothing to adopt, so that adopted code uses them.
 
-        Long ones are omitted, since their contents most likely come from other code.
+        Arguments:
+            states: the globals that a call from outside uses.
         """
-        for value in containers:
-            if len(value) <= MOST_ITEMS and _holds_made(value):
-                self._assigned.append(value)
+        found = list(itertools.chain.from_iterable(map(_CONTAINERS, states)))
+        for view in _alive(self._live_views.values()) if self._live_views else ():
+            found += containers_of(view)
+        for made in _alive(self._live_classes.values()) if self._live_classes else ():
+            found += vars(made)[LISTS]
+        for entries in list(self._cells.values()) if self._live_cells else ():
+            found += [value for _, _, held in entries if type(value := held()) in HOLDING]
+        return found
+
+    def _has_filled(self, states: Sequence[AdoptedGlobals]) -> bool:
+        """Mark lists and dicts as outdated that now contain something to adopt; return whether there are any."""
+        filled: set[int] = set()
+        for value, kinds in _other_contents(self._users_containers(states), PLAIN):
+            now = kinds, *map(id, contents_of(value))
+            if self._examined.get(id(value)) != now:
+                self._examined[id(value)] = now
+                if self.adopted(value) is not value:
+                    filled.add(id(value))
+        if len(self._examined) > MOST_EXAMINED:
+            self._examined.clear()
+        if filled:
+            with self._lock:
+                self._adopt_again(filled)
+        return bool(filled)
 
     def _adopt_again(self, handed: set[int]) -> None:
-        """Mark values that were returned to the user as outdated, so that `refresh` adopts them again."""
+        """Mark values that were returned to the user, or filled, as outdated, so that `refresh` adopts them again."""
         for view in list(self._views.values()):
             forget_values(view, handed)
         for container in list(self._containers.values()):
@@ -723,10 +757,17 @@ HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
 }
 
 
-def _holds_made(value: Any) -> bool:
-    """Return whether a user's list or dict contains an object created by adopted code, or a view."""
-    kinds = set(map(type, contents_of(value)))
-    return any(ORIGINAL in vars(kind) or CLASS_OF_VIEW in vars(kind) for kind in kinds)
+_CONTAINERS: Final = operator.attrgetter("containers")
+
+
+def _other_contents(containers: Iterable[Any], kinds: frozenset[type]) -> Iterator[tuple[Any, set[type]]]:
+    """Iterate over the lists and dicts with contents of other types than the given ones, and all types of the contents.
+
+    Long ones are omitted, since their contents most likely come from other code.
+    """
+    for value in containers:
+        if len(value) <= MOST_ITEMS and not kinds.issuperset(map(type, contents_of(value))):
+            yield value, set(map(type, contents_of(value)))
 
 
 def _state_of(partial: functools.partial[Any]) -> list[Any]:
