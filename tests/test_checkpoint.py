@@ -360,3 +360,26 @@ def test_views_are_replayed_in_the_backward_pass_as_in_the_call(replay):
     with vg.view_replay(replay[1]):
         (found,) = vg.autograd.grad(y, x)
     np.testing.assert_allclose(found, [0.0, 16 * 0.7**3, 16 * 1.1**3])
+
+
+class Shared:
+    rng, total = np.random.default_rng(3), vg.zeros(4)
+
+    def noisy(self, x):
+        return x * x * self.rng.normal(size=4)
+
+    def counted(self, x):
+        self.total.add_(1.0)
+        return x * self.total
+
+
+@pytest.mark.parametrize("function", [Shared().noisy, lambda x: x * x * Shared.rng.normal(size=4)])
+def test_generators_that_are_attributes_of_classes(function):
+    x = leaf(4)
+    y = vg.checkpoint(function)(x)
+    np.testing.assert_allclose((grad(y.sum(), x)[0] * x).detach().numpy(), 2 * y.detach().numpy())
+
+
+def test_writes_to_attributes_of_classes():
+    with pytest.raises(CheckpointError, match="wrote to a tensor"):
+        vg.checkpoint(Shared().counted)(leaf(4))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import symbolic_checks
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -361,6 +362,28 @@ def test_captured_values_are_not_read_from_an_example(kind, take):
     if isinstance(captured, vg.Tensor) and captured.requires_grad:
         x = vg.ones(3, requires_grad=True)
         assert [each.tolist() for each in grad(traced(x), [x, captured])] == [[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]]
+
+
+class Held:
+    weights = vg.Tensor([1.0, 2.0, 3.0])
+
+
+class Derived(Held):
+    def product(self, x):
+        return (x * self.weights).sum()
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: (x * Derived.weights).sum(), Derived().product], ids=["class", "object"]
+)
+def test_captured_attributes_of_classes_are_not_read_from_an_example(function):
+    assert function_of(function, Held.weights)(np.ones(3)).item() == 6.0
+
+
+def test_captured_attributes_of_modules_are_not_read_from_an_example(monkeypatch):
+    monkeypatch.setattr(symbolic_checks, "weights", vg.Tensor([1.0, 2.0, 3.0]), raising=False)
+    traced = function_of(lambda x: (x * symbolic_checks.weights).sum(), symbolic_checks.weights)
+    assert traced(np.ones(3)).item() == 6.0
 
 
 def test_examples_that_are_captured_and_written_to():

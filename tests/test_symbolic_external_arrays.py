@@ -104,9 +104,7 @@ def test_argument_is_a_row_of_a_captured_table():
     assert traced(np.zeros((2, 3))).tolist() == rows[1:3].tolist()
 
 
-def test_argument_is_a_row_of_an_attribute_of_a_class():
-    class Held:
-        rows = table()
-
+def test_argument_is_a_row_of_a_table_that_is_looked_up_by_name(monkeypatch):
+    monkeypatch.setitem(globals(), "ROWS", table())
     with pytest.raises(TraceError, match="overlaps an argument"):
-        function_of(lambda x: x.sum() + Held.rows[1:3], Held.rows[:2])
+        function_of(lambda x: x.sum() + globals()["ROWS"][1:3], globals()["ROWS"][:2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,17 +12,20 @@ from typing import Any, Final
 import numpy as np
 
 from ..adoption import AdoptedFunction
+from ..adoption.locations import is_installed, place_of
 from ..tensor.tensor import Tensor
 
 LIMIT: Final = 10_000  # the maximal number of inspected objects
 LIBRARIES: Final = ("builtins", "numpy", "viewgrad", "scipy")
 GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
+STATE: Final = (Tensor, np.ndarray, *GENERATORS)
 
 
 def reachable(*roots: Any) -> Iterator[Any]:
     """Yield the objects that functions refer to through closures, defaults, bound instances and global names.
 
-    Containers and attributes of instances are searched too; modules, classes and library functions are not.
+    Containers and attributes of instances are searched too; of the user's modules and classes, the attributes that a
+    function names. Library functions are not searched.
     """
     stack: list[Any] = list(roots)
     seen: dict[int, Any] = {}
@@ -35,7 +39,7 @@ def reachable(*roots: Any) -> Iterator[Any]:
 
 
 def _children(value: Any) -> list[Any]:
-    if isinstance(value, (Tensor, np.ndarray, *GENERATORS)):
+    if isinstance(value, STATE):
         return []
     if isinstance(value, (list, tuple, set, frozenset)):
         return list(value)
@@ -51,9 +55,11 @@ def _children(value: Any) -> list[Any]:
         return _of_function(value)
     if type(value).__module__.partition(".")[0] in LIBRARIES:
         return []
-    slots = [getattr(value, name, None) for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    kinds = type(value).__mro__
+    slots = [getattr(value, name, None) for kind in kinds for name in getattr(kind, "__slots__", ())]
+    shared = [each for kind in kinds for each in vars(kind).values() if isinstance(each, STATE)]
     call = type(value).__dict__.get("__call__")
-    return [*getattr(value, "__dict__", {}).values(), *slots, call]
+    return [*getattr(value, "__dict__", {}).values(), *slots, *shared, call]
 
 
 def _of_function(function: types.FunctionType) -> list[Any]:
@@ -61,8 +67,21 @@ def _of_function(function: types.FunctionType) -> list[Any]:
         closure = function.__closure__ or ()
         return [cell.cell_contents for cell in closure if _is_filled(cell)]  # such as a transform of a user's function
     cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-    named = [function.__globals__[name] for name in names_in(function.__code__) if name in function.__globals__]
-    return [*cells, *named, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    names = names_in(function.__code__)
+    named = [function.__globals__[name] for name in names if name in function.__globals__]
+    holders = [vars(kind) for each in (*cells, *named) for kind in _holders(each)]
+    attributes = [content[name] for content in holders for name in names if name in content]
+    return [*cells, *named, *attributes, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def _holders(value: Any) -> tuple[Any, ...]:
+    """Return a user's module, or a user's class and its bases, whose attributes a function may name."""
+    if not isinstance(value, (type, types.ModuleType)):
+        return ()
+    module = sys.modules.get(value.__module__) if isinstance(value, type) else value
+    if module is not None and is_installed(place_of(vars(module))):
+        return ()
+    return value.__mro__ if isinstance(value, type) else (value,)
 
 
 def _is_filled(cell: types.CellType) -> bool:
