@@ -347,3 +347,18 @@ def test_broadcast_of_tensors():
     expected = [(f(x + e) - f(x - e)) / 2e-6 for e in step]
     numpy.testing.assert_allclose(vg.grad(f, adopt=False)(x, np), expected, rtol=1e-7)
     assert [len(list(each)) for each in np.broadcast(x, 1.0).iters] == [3, 3]
+
+
+def compared_dtypes(x):
+    """Return comparisons by which programs choose a branch for a dtype."""
+    return [
+        x.dtype in (np.float32, np.float64), x.dtype in [np.complex128], np.float64 == x.dtype, np.float32 != x.dtype,
+        np.float64 in [x.dtype], x.dtype == np.float64, float == x.dtype, complex == x.dtype, np.float64 == "float64",
+        x.dtype.type in (np.float64,), np.dtype(np.float64) == np.float64,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("x", [numpy.ones(2), numpy.ones(2, numpy.float32), numpy.ones(2, complex), numpy.ones(2, int)])
+def test_types_and_dtypes_compare_as_in_numpy(x):
+    on_arrays = types.FunctionType(compared_dtypes.__code__, {"np": numpy})
+    assert compared_dtypes(vg.as_tensor(x)) == vg.adopt(on_arrays)(vg.as_tensor(x)) == on_arrays(x)

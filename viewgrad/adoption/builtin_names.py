@@ -83,7 +83,9 @@ class NumberType(type):
 
     def __eq__(cls, other: object) -> bool:
         """Return whether a class is this one, Python's or NumPy's, so that `type(x) == np.float64` holds too."""
-        return other in (cls.python, cls.numpy) or other is cls or getattr(other, "numpy", None) is cls.numpy
+        if other is cls or other is cls.python or other is cls.numpy or getattr(other, "numpy", None) is cls.numpy:
+            return True
+        return NotImplemented
 
     def __hash__(cls) -> int:
         return hash(cls.python)

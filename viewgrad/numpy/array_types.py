@@ -49,8 +49,10 @@ class ScalarType(type):
         return as_tensors(cls.numpy(*args, **kwargs))
 
     def __eq__(cls, other: object) -> bool:
-        """Return whether a class is this one, NumPy's, or the float class of adopted code."""
-        return other is cls or other is cls.numpy or getattr(other, "numpy", None) is cls.numpy
+        """Return whether a class is this one, NumPy's, or the float class of adopted code; a dtype decides itself."""
+        if other is cls or other is cls.numpy or getattr(other, "numpy", None) is cls.numpy:
+            return True
+        return NotImplemented
 
     def __hash__(cls) -> int:
         return hash(cls.numpy)
