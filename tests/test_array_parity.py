@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+import viewgrad.numpy
 from viewgrad.autograd import grad
 from viewgrad.tensor.tensor import is_scalar
 
@@ -81,10 +82,25 @@ TEXTS = [
     "a = np.compress([True, False, True], empty[:, :, :2], axis=2)",
     "a = np.take(x, [0, 5], axis=1, mode='clip'); b = np.take(x, [-7, 4], mode='wrap')",
 ]
+# programs whose arrays are created by functions that do not dispatch on tensors, in viewgrad.numpy
+CREATED = [
+    "a = np.asfortranarray(x); b = a.reshape(-1); b += 1; c = a.ravel('F'); c *= 2",
+    "a = np.array(x, order='F'); b = a.ravel('K'); b += 1; c = np.zeros_like(a).ravel('K'); c += 1",
+    "a = np.asarray(x * 1, order='F'); b = a.reshape((-1,), order='F'); b += 1",
+    "a = np.array(columns, order='C'); b = a.ravel(); b += 1; c = np.array(columns[:, ::2], order='A')",
+    "a = np.array(columns, copy=None, order='A') * 1; b = np.asarray(x.T * 1, order='A').ravel('K'); b += 1",
+    "a = np.require(x * 1, requirements='F'); b = a.T.reshape(-1); b += 1; c = np.require(a, requirements=['C'])",
+    "a = x * 1; b = np.require(a[:2], requirements=['O']); b += 1; c = a[:2] * 1",
+    "a = x.astype(np.float32, order='F'); b = a.ravel('K'); b += 1; c = (x * 1).astype(float, copy=False, order='F')",
+    "a = columns.astype(float, order='C'); b = a.ravel(); b += 1; c = columns.astype(complex, order='A').ravel('K')",
+    "a = np.add(x, 1, order='F'); b = a.ravel('K'); b += 1; c = np.multiply(columns, 2, order='C').ravel(); c += 1",
+    "a = np.maximum(x, 0.3, order='F'); b = np.add(columns, columns, order='A').ravel('K'); b += 1",
+    "a = np.full((2, 3), s, order='F'); b = a.T.reshape(-1); b += 1; c = np.copy(columns, order='C').ravel(); c += 1",
+]
 
 
-def run(text, leaves):
-    names = {"np": np, **leaves}
+def run(text, leaves, namespace=np):
+    names = {"np": namespace, **leaves}
     exec(text, names)
     return {name: names[name] for name in "abc" if name in names}
 
@@ -109,12 +125,12 @@ def steps(array):
     return [step for step, extent in zip(array.strides, array.shape) if extent > 1]
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize(("text", "namespace"), [(text, np) for text in TEXTS] + [(text, vg.numpy) for text in CREATED])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tensors_behave_like_arrays(text):
+def test_tensors_behave_like_arrays(text, namespace):
     expected = run(text, {name: leaf.copy(order="K") for name, leaf in LEAVES.items()})
     leaves = {name: vg.Tensor(leaf.copy(order="K"), requires_grad=True) for name, leaf in LEAVES.items()}
-    found = run(text, leaves)
+    found = run(text, leaves, namespace)
     for name, array in expected.items():
         tensor = found[name]
         assert tensor.dtype == array.dtype and tensor.shape == array.shape

@@ -26,6 +26,22 @@ OUTPUTS: Final = ("out", "output")  # the names of output arguments in NumPy's a
 STRINGS: Final = frozenset("SUT")  # kinds of dtypes to which even values with a history are converted
 
 
+def in_layout(tensor: Tensor, order: str | None) -> Tensor:
+    """Return a tensor in a memory layout: the tensor itself if it already is, and a copy with its history otherwise.
+
+    Arguments:
+        tensor: the tensor.
+        order: "C" for row-major, "F" for column-major, "A" for either, "K" or None for any layout.
+    """
+    order = order and order.upper()
+    if order == "F":
+        if tensor._array.flags.f_contiguous:
+            return tensor
+        columns: Tensor = tensor.transpose().contiguous().transpose()
+        return columns
+    return tensor.contiguous() if order == "C" or (order == "A" and not tensor._array.flags.f_contiguous) else tensor
+
+
 def carries_history(value: Any) -> bool:
     """Return whether a history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):

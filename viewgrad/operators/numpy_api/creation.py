@@ -17,7 +17,16 @@ from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined, w
 from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, is_scalar
 from . import numerical_ranges
-from .conversion import NESTED, STRINGS, as_argument, as_tensors, detached_values, is_structured, plain_values
+from .conversion import (
+    NESTED,
+    STRINGS,
+    as_argument,
+    as_tensors,
+    detached_values,
+    in_layout,
+    is_structured,
+    plain_values,
+)
 
 CREATORS: dict[str, Callable[..., Any]] = {}
 
@@ -109,11 +118,9 @@ def array(
         made = made.clone()
     if is_scalar(made):
         made = made.reshape(())  # NumPy creates a writeable 0-d array from a scalar
-    if order == "F":
-        made = _in_column_order(made)
-    elif order == "C":
-        made = made.contiguous()
-    return with_ndim(made, ndmin)
+    if order in ("A", "a"):  # a copy of an array that is neither is in row-major order
+        order = "K" if not copy else "F" if isinstance(object, Tensor) and object._array.flags.fnc else "C"
+    return with_ndim(in_layout(made, order), ndmin)
 
 
 def _elements(value: Any) -> Any:
@@ -144,14 +151,6 @@ def _of_objects(items: Sequence[Any], ndmin: int) -> Any:
     return made.reshape((1,) * (ndmin - 1) + made.shape)
 
 
-def _in_column_order(tensor: Tensor) -> Tensor:
-    """Return a tensor in column-major order, or the tensor itself if it already is."""
-    if tensor._array.flags.f_contiguous:
-        return tensor
-    laid_out: Tensor = tensor.T.clone().T
-    return laid_out
-
-
 def _times(value: Any) -> Any:
     """Return the integers that represent dates and durations; their derivative is zero."""
     return plain_values((value if isinstance(value, Tensor) else joined(value)).detach())
@@ -177,14 +176,14 @@ def asanyarray(
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Convert to a tensor of at least one dimension in row-major order."""
     made = array(a, dtype, copy=None, ndmin=1)
-    return made.contiguous() if isinstance(made, Tensor) else np.ascontiguousarray(made)
+    return in_layout(made, "C") if isinstance(made, Tensor) else np.ascontiguousarray(made)
 
 
 @creator
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Convert to a tensor of at least one dimension in column-major order."""
     made = array(a, dtype, copy=None, ndmin=1)
-    return _in_column_order(made) if isinstance(made, Tensor) else np.asfortranarray(made)
+    return in_layout(made, "F") if isinstance(made, Tensor) else np.asfortranarray(made)
 
 
 @creator
@@ -202,9 +201,11 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
         return as_tensors(np.require(a, dtype, requirements), (a,))
     wanted = {name.upper() for name in requirements or ()}
     made = array(a, dtype, copy="ENSUREARRAY" in wanted or None)
+    if wanted & {"O", "OWNDATA"} and not made._array.flags.owndata:
+        made = made.clone()
     if wanted & {"F", "F_CONTIGUOUS", "FORTRAN"}:
-        return _in_column_order(made)
-    return made.contiguous() if wanted & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else made
+        return in_layout(made, "F")
+    return in_layout(made, "C") if wanted & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else made
 
 
 @creator

@@ -18,6 +18,7 @@ from ...tensor.adapters import AdapterTable
 from ...tensor.creation import as_operand, zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...tensor.trace_hooks import array_of
+from .conversion import in_layout
 
 # NumPy options that have another name here.
 RENAMED: Final = {"a_min": "min", "a_max": "max"}
@@ -132,7 +133,8 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
             inputs = converted(ufunc, inputs, **options)  # type: ignore[assignment]
         if out is None:
             if where is True:
-                return function(*inputs)
+                result = function(*inputs)
+                return in_layout(result, options["order"]) if "order" in options else result
             out = unwritten(ufunc, inputs, where)
         if where is True:
             result = function(*inputs)

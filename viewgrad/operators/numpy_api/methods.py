@@ -25,7 +25,7 @@ from ...views import view_ops as views
 from .. import OPERATORS
 from ..composites import COMPOSITES
 from ..derivatives.helpers import memory_order, plain
-from .conversion import STRINGS, detached_values, plain_values
+from .conversion import STRINGS, detached_values, in_layout, plain_values
 from .dispatch import check_cast, of_dtype, write_out
 from .ufuncs import argsort, sort
 
@@ -113,7 +113,7 @@ def _astype(
         return plain_values(self).astype(wanted)
     if wanted.kind not in "biufcO":
         return detached_values(self, f"astype() to the dtype {wanted}").astype(wanted)
-    return astyped(self, dtype, copy)
+    return in_layout(astyped(self, dtype, copy), order)
 
 
 def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
