@@ -392,3 +392,13 @@ def test_descending_sorts_match_numpy(array, axis):
 def test_cross_product_with_axis_none_uses_the_last_axis():
     a, b = numpy.random.default_rng(0).normal(size=(2, 4, 3))
     assert numpy.array_equal(np.linalg.cross(vg.Tensor(a), b, axis=None).numpy(), numpy.linalg.cross(a, b))
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip"])
+def test_take_along_an_empty_axis(mode):
+    x = vg.zeros((0, 0)).requires_grad_()
+    taken = np.take(x, [0, 3], axis=-2, mode=mode)
+    assert taken.shape == (2, 0)
+    assert vg.autograd.grad(taken.sum(), x)[0].shape == (0, 0)
+    with pytest.raises(IndexError, match="empty"):
+        np.take(vg.zeros((0, 2)), [0], axis=0, mode=mode)

@@ -94,7 +94,7 @@ def contiguous(self: Any) -> Any:
 
 row(
     "take(self, indices, axis=None, mode='raise')",
-    lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
+    lambda self, indices, axis=None, mode="raise": _take(self, indices, axis, mode),
     {"self": "take_gradient(grad, indices, self.shape, axis, mode)", "indices": NOT},
     forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take], masks_gradient=True,
     doc="The elements, or the slices along `axis`, at `indices`.",
@@ -238,12 +238,19 @@ row(
 # -- functions of formulas ---------------------------------------------------------------------------------------------
 
 
+def _take(array: Any, indices: Any, axis: int | None, mode: Any) -> Any:
+    # NumPy 2.4 may not return from a wrapped take from an empty array, whose result is empty in every mode.
+    return np.take(array, indices, axis, mode="clip" if mode == "wrap" and not np.size(array) else mode)
+
+
 @formula_function
 def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
     """Scatter the gradient to the elements that were taken."""
     lanes = (math.prod(shape),) if axis is None or not shape else shape
     along = 0 if axis is None or not shape else axis % len(shape)
     places = plain(indices).astype(np.intp)  # NumPy treats bools as 0 and 1 here
+    if mode != "raise" and not lanes[along]:
+        return grad.reshape(shape)  # both are empty
     if mode == "wrap":
         places = places % lanes[along]
     elif mode == "clip":
