@@ -279,8 +279,8 @@ def test_integrals_in_three_variables():
     assert vg.autograd.grad(found, k)[0].item() == pytest.approx(4 * 1.3**3 / 30)
 
 
-@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
-def test_differential_equations(method):
+@pytest.mark.parametrize(("method", "rtol"), [("RK23", 1e-7), ("RK45", 1e-9), ("DOP853", 1e-9)])
+def test_differential_equations(method, rtol):
     from scipy import integrate as theirs
 
     from viewgrad import numpy as tensors
@@ -296,7 +296,7 @@ def test_differential_equations(method):
 
     right = theirs.solve_ivp(lambda t, y: [y[1], -1.3 * y[0]], (0, 3), [1.0, 0.0], method=method, t_eval=times).y
     np.testing.assert_allclose(solved(k, start).detach().numpy(), right, rtol=1e-9, atol=1e-12)
-    exact = vg.autograd.grad(solved(k, start, rtol=1e-9, atol=1e-11)[0, -1], k)[0].item()
+    exact = vg.autograd.grad(solved(k, start, rtol=rtol, atol=rtol / 100)[0, -1], k)[0].item()
     root = np.sqrt(1.3)  # y = cos(sqrt(k) t)
     assert exact == pytest.approx(-np.sin(3 * root) * 3 / (2 * root), rel=1e-5)
 
