@@ -362,3 +362,18 @@ def compared_dtypes(x):
 def test_types_and_dtypes_compare_as_in_numpy(x):
     on_arrays = types.FunctionType(compared_dtypes.__code__, {"np": numpy})
     assert compared_dtypes(vg.as_tensor(x)) == vg.adopt(on_arrays)(vg.as_tensor(x)) == on_arrays(x)
+
+
+@pytest.mark.parametrize("function", [linalg.eigh, linalg.eig, linalg.qr, linalg.svd, linalg.slogdet, np.unique_all])
+def test_results_of_several_parts_have_the_names_of_numpy(function):
+    of_numpy = getattr(numpy if function is np.unique_all else numpy.linalg, function.__name__)
+    x = np.array([[2.0, 1.0], [1.0, 3.0]])
+    for result in (function(x), of_numpy(x), getattr(x, function.__name__)()):
+        assert result._fields == of_numpy(numpy.eye(2))._fields
+
+
+def test_products_and_solutions_of_unusual_shapes():
+    with pytest.raises(ValueError, match="one-dimensional"):
+        linalg.outer(np.ones((2, 1)), np.ones(2))
+    assert linalg.tensorsolve(np.zeros((0, 0)), np.zeros(0)).shape == (0,)
+    assert linalg.tensorinv(np.zeros((0, 0)), 1).shape == (0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -276,8 +277,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
         dims = [dim for dim in range(a.ndim) if dim not in axes] + list(axes)
         a = a.transpose(dims)
     shape = a.shape[b.ndim :]
-    size = int(np.prod(shape))
-    return np.linalg.solve(a.reshape(-1, size), b.reshape(-1)).reshape(shape)
+    size = math.prod(shape)
+    return np.linalg.solve(a.reshape(math.prod(a.shape[: b.ndim]), size), b.reshape(-1)).reshape(shape)
 
 
 @composite(np.linalg.tensorinv, method=False)
@@ -287,7 +288,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
     size = int(np.prod(a.shape[ind:]))
-    return np.linalg.inv(a.reshape(size, -1)).reshape(a.shape[ind:] + a.shape[:ind])
+    return np.linalg.inv(a.reshape(size, math.prod(a.shape[:ind]))).reshape(a.shape[ind:] + a.shape[:ind])
 
 
 # -- dimensions --------------------------------------------------------------------------------------------------------

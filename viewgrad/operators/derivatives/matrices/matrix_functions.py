@@ -174,7 +174,17 @@ def cond(self: Any, p: Any = None) -> Any:
 
 
 FUNCTIONS[np.linalg.diagonal] = lambda x, /, *, offset=0: x.diagonal(offset, -2, -1)
-FUNCTIONS[np.linalg.outer] = lambda x1, x2, /: np.outer(x1, x2)
+
+
+def _outer(x1: Any, x2: Any, /) -> Any:
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they are x1.ndim={np.ndim(x1)} and x2.ndim={np.ndim(x2)}."
+        )
+    return np.outer(x1, x2)
+
+
+FUNCTIONS[np.linalg.outer] = _outer
 FUNCTIONS[np.linalg.tensordot] = lambda x1, x2, /, *, axes=2: np.tensordot(x1, x2, axes)
 FUNCTIONS[np.linalg.matmul] = lambda x1, x2, /: np.matmul(x1, x2)
 FUNCTIONS[np.linalg.matrix_transpose] = lambda x, /: x.mT
