@@ -1,8 +1,8 @@
-"""Compiled programs: value and gradient, eager, compiled to Python and by Numba, in C by hand, by JAX, PyTorch.
+"""Compiled programs: value and gradient, run eagerly, compiled to Python or by Numba, in C by hand, JAX and PyTorch.
 
     python -m benchmarks.compiled [--quick] [--only NAME ...]
 
-C is compiled with -O2, if there is a compiler. Programs are measured after all engines were found to agree.
+C is compiled with -O2, if there is a compiler. Programs are measured once all engines have been found to agree.
 """
 
 from __future__ import annotations

@@ -95,16 +95,16 @@ def compare(
     limits: dict[str, float] | None = None,
     largest: dict[str, int] | None = None,
 ) -> Comparison:
-    """Measure a workload at the sizes given, on each engine for as long as it is not too slow.
+    """Measure a workload at the given sizes, on each engine up to the size at which it is too slow.
 
     Arguments:
-        workload: what to run.
-        engines: on what; this library among them, with which the gradients of all others are compared.
+        workload: the workload.
+        engines: the engines, including this library, with which the gradients of all others are compared.
         sizes: the values of N, ascending.
-        effort: how often; an engine is given up when a run at the next size would take longer than its limit.
-        width: the length of a row, if it is not the workload's own.
-        limits: other limits than that of `effort`, in seconds, by engine.
-        largest: the greatest N that is asked of an engine, if that is not the last of `sizes`.
+        effort: the time limits; an engine is dropped when a run at the next size would take longer than its limit.
+        width: the length of a row; by default that of the workload.
+        limits: by engine, a limit in seconds that replaces that of `effort`.
+        largest: by engine, the largest N to measure; by default the last of `sizes`.
     """
     width = workload.width if width is None else width
     result = Comparison(workload.name, workload.counts, width)

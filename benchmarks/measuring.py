@@ -19,10 +19,10 @@ class Effort:
     """The time limits of a measurement.
 
     Arguments:
-        repeats: how many samples are taken of each engine, where the budget allows.
-        sample: how long a sample should last at least, in seconds; short programs run several times in one.
-        budget: how long all samples of one engine may take together, in seconds.
-        limit: how long one run of a program may take, in seconds, for the next larger size to be tried.
+        repeats: the number of samples of each engine, if the budget permits.
+        sample: the minimum time of a sample, in seconds; a short program runs several times in one sample.
+        budget: the maximum time of all samples of one engine together, in seconds.
+        limit: the maximum time of one run, in seconds, after which the next larger size is still measured.
     """
 
     repeats: int = 7
@@ -55,8 +55,8 @@ def measure_in_turn(
     all of them.
 
     Arguments:
-        programs: what to run, by the name of the engine.
-        effort: how often.
+        programs: the programs, by the name of the engine.
+        effort: the time limits.
         prepare: functions to run, untimed, before each run of a program; such a program runs once in a sample.
     """
     prepare = prepare or {}

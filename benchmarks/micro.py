@@ -29,14 +29,14 @@ class Case:
     """One operation.
 
     Arguments:
-        name: what is printed for it.
+        name: the name to print.
         program: `program(backend, tensors, length)` runs the operation `length` times and returns the number to be
             differentiated; `tensors` are the leaf `x`, the constants `c` (like `x`) and `h` (like its middle half), and
             `m` and `w`, a leaf and a constant of about as many elements, but square.
-        gradients: whether it is differentiated (forward and backward measured together).
-        recorded: of those that are not: whether history is recorded.
-        single: whether it runs once only, chain or no chain.
-        elements: whether it is about single elements, so that the sizes of tensors only matter where one is read whole.
+        gradients: whether it is differentiated; forward and backward are then measured together.
+        recorded: without `gradients`, whether history is recorded.
+        single: whether it runs only once, whatever the length of the chain.
+        elements: whether it accesses single elements; it is then not measured on large tensors.
     """
 
     name: str

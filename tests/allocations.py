@@ -11,8 +11,8 @@ import numpy as np
 
 __all__ = ["allocations"]
 
-# NumPy's allocator can be replaced (NEP 49), by functions of its C interface: this is how the table of that interface
-# and the structure that describes an allocator are laid out.
+# NumPy's allocator can be replaced by functions of its C interface (NEP 49): their positions in the table of that
+# interface, and the layout of the structure that describes an allocator.
 GET_HANDLER, SET_HANDLER = 305, 304
 HANDLER_NAME: Final = b"mem_handler"
 

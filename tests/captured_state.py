@@ -1,6 +1,6 @@
 """Kinds of captured state: for each, code that creates it, a number that depends on it, and a change of it.
 
-Each is run in a namespace of its own, in which `state` is a list that outlives the parts.
+Each runs in a namespace of its own, in which `state` is a list that is shared by the three.
 """
 
 from __future__ import annotations

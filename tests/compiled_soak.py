@@ -2,13 +2,12 @@
 
     python tests/compiled_soak.py --programs 10000 --seed 1 --executor python
 
-It counts the programs that did run compiled, and goes on until they are as many as asked for. Compared are values,
-histories, gradients and second derivatives, then values again after writes to results. Every so often it prints
-counts, and how much memory the process takes. By `--executor interpreted` it runs the kernels that are written for
-Numba, without waiting for Numba.
+It stops when the requested number of programs has run compiled. It compares values, histories, gradients and second
+derivatives, then values again after writes to results. From time to time it prints the counts and the memory of the
+process. With `--executor interpreted`, Python runs the kernels written for Numba, without waiting for Numba.
 
-Drawn programs return views, and tensors that share memory in ways that a compiled call cannot bring about. Such results
-are left out, so that the programs are compiled: only the others are returned, and the loss.
+Drawn programs return views, and tensors that share memory in ways that a compiled call cannot reproduce. Such results
+are omitted, so that the programs are compiled: they return the loss and the other results only.
 """
 
 from __future__ import annotations
@@ -251,7 +250,7 @@ class Soak:
             self.reasons[f"{kind}: {reason[:90]}"] += 1
 
     def told(self) -> str:
-        """Return the counts, and the memory of the process in MB, as text."""
+        """Return a text with the counts and the memory of the process in MB."""
         with open("/proc/self/statm") as statm:
             memory = int(statm.read().split()[1]) * 4096 / 1e6
         return f"{dict(self.counts)}, {memory:.0f} MB"
@@ -279,7 +278,7 @@ def results_that_fit(names: dict[str, Any], loss: str, given: dict[str, Any]) ->
 def main() -> int:
     """Run the requested number of programs; return 1 if one has failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--programs", type=int, default=10_000, help="how many are to run compiled")
+    parser.add_argument("--programs", type=int, default=10_000, help="the number of programs that must run compiled")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--executor", choices=("python", "numba", "interpreted"), default="python")
     given = parser.parse_args()

@@ -1,7 +1,7 @@
 """Programs that write in place, drawn from a table of analytic lines, with derivatives by complex steps.
 
 The leaves of a program move along a direction by 1e-30 times i: the imaginary part of what NumPy then computes is the
-derivative along it, to the last digit, for any writes. Nothing is known here of how the library works.
+derivative along it, to the last digit, for any writes. Nothing here depends on the implementation of the library.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from viewgrad.testing.kit.budget import PROFILES
 
 pytest_plugins = ["cpu_times", "shards"]
 
-# Files that are about SciPy's functions need it, as those say by an import at the top.
+# Files that import SciPy, or `viewgrad.scipy`, at the top cannot be collected without it.
 NEEDS_SCIPY = re.compile(r"^(import|from) (viewgrad\.)?scipy\b", re.MULTILINE)
 if not importlib.util.find_spec("scipy"):
     collect_ignore = [
@@ -52,7 +52,7 @@ settings.register_profile("random", derandomize=False, print_blob=True, **UNHURR
 settings.load_profile("reproducible")
 
 
-# Tests compare values of tensors that require gradients. The library itself converts none by accident.
+# Tests compare values of tensors that require grad. Only the library itself must not convert them.
 READ_BY_TESTS = pytest.mark.filterwarnings(r"ignore::viewgrad.errors.DetachedConversionWarning:(?!viewgrad\b)")
 
 
@@ -70,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=0,
         metavar="S",
-        help="draw other programs than without (default: %(default)s)",
+        help="the seed of the drawn programs (default: %(default)s)",
     )
     group.addoption(
         "--interpreted-kernels",

@@ -46,7 +46,7 @@ class Writer:
     """Draws a program.
 
     Arguments:
-        seed: of the draws.
+        seed: the seed; equal seeds draw equal programs.
         whole: whether it has operations on whole arrays, besides those on elements.
         objects: whether it has lists, dicts, objects, comprehensions and nested functions.
     """

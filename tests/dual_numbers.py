@@ -1,9 +1,9 @@
 """Dual numbers: NumPy arrays with derivatives, a reference for programs with views and in-place writes.
 
-A `DualArray` is a window on memory, and the same window on other memory that holds how each element changes along the
-direction that the leaves move in. Every view is taken of both, and every write made to both: what aliases what is
-settled by NumPy alone. So a program gives its values and its directional derivative, to rounding, with no graph and no
-engine.
+A `DualArray` is a window on memory, and the same window on a second memory, which holds the change of each element
+when the leaves move along a direction. Every view is taken of both, and every write is made to both, so NumPy alone
+determines which arrays share memory. A program thus computes its values and its directional derivative, up to
+rounding, without a graph or an engine.
 """
 
 from __future__ import annotations

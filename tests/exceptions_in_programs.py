@@ -34,7 +34,7 @@ def check_compiled(function, points, executor="python", specialize=None):
 
 
 def check_traced(function, points):
-    """Check that a traced function agrees with the function, or raises because the graph is not that of the run."""
+    """Check that a traced function agrees with the function, or raises because the graph is not valid for the run."""
     first = vg.Tensor(points[0], requires_grad=True)
     try:
         traced = vg.symbolic.function_of(function, first, escapes="guard")

@@ -1,4 +1,4 @@
-"""A pytest plugin that runs the suite in parts, resumes a run that was broken off, and prints a line of progress.
+"""A pytest plugin that runs the suite in parts, resumes an interrupted run, and prints a line of progress.
 
     pytest --shard 2/6              # the second sixth, by a stable hash of node ids
     pytest --shard 2/6 --resume     # without what has passed since the code last changed

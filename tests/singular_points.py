@@ -21,7 +21,7 @@ class Point(NamedTuple):
         function: a function, or the name of one of the library's.
         operands: vectors.
         slopes: the gradients for them.
-        bends: the gradient of the sum of the first operand's; NaN where nothing is promised.
+        bends: the gradient of the sum of the first operand's gradient; NaN where it is not specified.
         rtol: the tolerance of derivatives.
         dtypes: the dtypes to test.
     """

@@ -125,8 +125,8 @@ class SourceProgram:
     """Leaves and lines, drawn from a seed.
 
     Arguments:
-        seed: which program.
-        length: how many lines it has, at most.
+        seed: the seed; equal seeds draw equal programs.
+        length: the maximum number of lines.
     """
 
     def __init__(self, seed: int, length: int = 8) -> None:

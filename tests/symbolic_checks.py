@@ -28,7 +28,7 @@ def is_single(array):
 
 
 def assert_close(ours, other, what, tolerance=1e-8):
-    """Assert that two arrays are close, with respect to their greatest element; None is zero."""
+    """Assert that two arrays are close, relative to their largest element; None means zero."""
     if ours is None and other is None:
         return
     ours = np.zeros_like(other) if ours is None else np.asarray(ours)
@@ -73,12 +73,13 @@ def check(function, leaves, what="", order=2, again=True, make=None, single=Fals
     Arguments:
         function: takes tensors, and returns one or a tuple of them.
         leaves: arrays.
-        again: whether to send the graphs through their text.
+        again: whether to print and parse the graphs first.
         make: makes tensors of the arrays, if they need a certain memory layout.
         single: whether the function computes in single precision although no leaf has it.
 
     Returns:
-        The gradient; None if a view is used of whose base several histories have ended, which is not traced.
+        The gradient; None if the function uses a view whose base was detached in place several times, which a trace
+        does not support.
     """
     make = make or (lambda: tensors(leaves))
     single = single or any(map(is_single, leaves))

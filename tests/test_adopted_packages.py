@@ -161,7 +161,7 @@ def test_packages_that_are_adopted_together(folder):
         assert vg.adopt("adopted_client").shapes is importlib.import_module("adopted_package.shapes")
     finally:
         del sys.modules["adopted_client"]
-    with pytest.raises(TypeError, match="also= names further packages"):
+    with pytest.raises(TypeError, match="also= names packages to adopt together"):
         vg.adopt(plain, also=["adopted_package"])
 
 

@@ -344,7 +344,7 @@ def test_results_that_cannot_be_stacked_are_refused():
     with pytest.raises(ValueError, match=r"have different shapes: \(1,\), \(2,\)"):
         ragged(leaf([1.0, 2.0], [1.0, -2.0]))
     counted = vg.compile(lambda x: (x * 2, int((x > 0).sum())), batch=True, executor="python")
-    with pytest.raises(ValueError, match="contains another integer"):
+    with pytest.raises(ValueError, match="contains a different integer"):
         counted(leaf([1.0, 2.0], [1.0, -2.0]))
 
 

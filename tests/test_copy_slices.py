@@ -22,7 +22,7 @@ from viewgrad.errors import (
 
 
 def check(function, *inputs):
-    """First and second order, both ways of taking views again."""
+    """Check first and second derivatives, with views rebuilt from their geometry and by replay."""
     for replay in (False, True):
         with vg.view_replay(replay):
             assert gradcheck(function, inputs)

@@ -50,7 +50,7 @@ def number(value):
 
 
 def raises(x):
-    """1 if the elements make an operator raise, otherwise 0."""
+    """Return 1 if the elements make an operator raise, otherwise 0."""
     try:
         with np.errstate(all="raise"):
             np.log(x - 2.0)

@@ -33,7 +33,7 @@ RNG = np.random.default_rng(5)
 
 @pytest.fixture
 def no_writes(monkeypatch):
-    """Whatever writes to memory raises: every write counts itself."""
+    """Raise an error for any write to memory, all of which increment the version counter."""
 
     def refuse(storage, version):
         assert not version, "a write"

@@ -28,7 +28,7 @@ def close(found, expected, rtol=1e-10):
 
 
 def test_all_orders():
-    """Against repeated differentiation of dx/de = sin x / (1 - e cos x), with x a function of e."""
+    """The expected values follow from repeated differentiation of dx/de = sin x / (1 - e cos x)."""
     e = 0.3
     x = float(newton(1.0, e))
     slope = lambda x, e: vg.sin(x) / (1 - e * vg.cos(x))

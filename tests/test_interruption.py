@@ -196,7 +196,7 @@ def test_scalars_that_absorb_their_sources(monkeypatch):
 
 
 class Dual(State):
-    """The same inside a dual level, which its tensors have tangents at."""
+    """The same inside a dual level, at which its tensors have tangents."""
 
     def outcomes(self):
         pairs = []

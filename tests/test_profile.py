@@ -235,7 +235,7 @@ def test_memory_by_kind_and_by_line():
         "SumBackward": (1, 0),
     }
     assert kinds["ExpBackward"].saved == kinds["ExpBackward"].held == 8000
-    # the second product keeps the result of exp, which counts for exp, and one element of y, which keeps all of y
+    # the second product saves the result of exp, which is counted for exp, and one element of y, which holds all of y
     assert (kinds["MulBackward"].saved, kinds["MulBackward"].held) == (16, 8008)
     assert (found.total.nodes, found.total.saved, found.total.held, found.total.copied) == (5, 8016, 16008, 0)
     exp = next(row for row in found.lines if "z = vg.exp(y)" in row.name)

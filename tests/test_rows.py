@@ -1,8 +1,8 @@
 """Every row of the table of operators, checked against its declaration.
 
-Nothing here names an operator, except where an example teaches: arguments are the samples of the rows, so that a new
-row is tested without a new test. What every operator must do is asked by the check that users have for theirs; here is
-what goes beyond: which NumPy function a row means, what it refuses, where nothing flows, what it keeps.
+Few tests name an operator: the arguments are the samples of the rows, so a new row is tested without a new test.
+`check_operator`, which users have for their own operators, checks what every operator must do. The other tests check
+the NumPy function that a row stands for, refused arguments, arguments without gradients, and saved values.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def unexpected(report):
 
 
 def check(sample, only):
-    """Nothing is wrong at a sample; the vectors of complex decompositions have arbitrary phases, and may be refused."""
+    """Check a sample; the vectors of complex decompositions have arbitrary phases, so gradients may be refused."""
     operator = sample.operator
     sample = sample.replace(**mapped(np.asarray, arrays_of(sample)))
     try:
@@ -71,7 +71,7 @@ def test_first_derivatives_at_one_sample(operator):
 
 @over(DIFFERENTIABLE)
 def test_values_and_derivatives(operator):
-    """At every sample, with real and with complex numbers."""
+    """All samples are checked, with real and with complex numbers."""
     report = check_operator(operator, only=DERIVATIVES)
     assert report.examples["gradients"] and report.examples["forward mode"] and not unexpected(report)
     assert report.examples["gradients"] + report.refused.get("complex numbers", 0) == len(

@@ -97,5 +97,5 @@ def test_minimize_runs_the_program_of_a_compiled_function(monkeypatch):
         monkeypatch.setattr(Compiled, name, lambda *args, name=name, own=own: calls.update([name]) or own(*args))
     found = optimize.minimize(compiled, [0.1, 0.5])
     np.testing.assert_allclose(found.x.numpy(), expected.x.numpy(), rtol=1e-4)
-    # The one call shows if the result has a history of its own.
+    # The single call of `__call__` determines whether the result has a history of its own.
     assert calls == {"__call__": 1, "plain_value_and_grad": found.nfev}

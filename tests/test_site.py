@@ -30,7 +30,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def sections():
-    """Title and text of each section of the pages under docs/, by place."""
+    """Return the title and text of each section of the pages under docs/, by place."""
     docs, found = ROOT / "docs", {}
     for path in docs.rglob("*.md"):
         for title, text in re.findall(r"^##+ (.*)\n((?:(?!^##).*\n)*)", path.read_text(), re.MULTILINE):

@@ -5,7 +5,7 @@ directional derivative side by side. A longer soak than the suite's:
 
     pytest tests/test_soak.py --soak 1000000 -s
 
-What fails is made as short as it can be, and printed with its leaves.
+A program that fails is shortened as far as possible, and printed with its leaves.
 """
 
 from __future__ import annotations
@@ -402,7 +402,7 @@ def run(seed: int, lines: list[str]) -> int:
     """Run a program with tensors and with the reference, and compare.
 
     Returns:
-        How many gradients were compared.
+        The number of gradients compared.
 
     Raises:
         Wrong: if anything differs.
@@ -517,10 +517,10 @@ def report(seed: int, lines: list[str], error: BaseException) -> str:
 
 
 def soak(operations: int, first: int = 0) -> tuple[int, int, int]:
-    """Draw and check programs until there have been so many operations.
+    """Draw and check programs until they have the given number of operations.
 
     Returns:
-        How many operations and programs there were, and how many gradients were compared.
+        The numbers of operations, of programs, and of gradients compared.
     """
     done = programs = gradients = 0
     while done < operations:

@@ -52,7 +52,7 @@ def entries_of(tier):
 
 
 def assert_by_source(c, kinds=None):
-    """Nothing was traced, and no run was discarded."""
+    """Assert that nothing was traced, and no run was discarded."""
     text = c.explain()
     assert "not compiled" not in text and "ran eagerly" not in text and "traced" not in text, text
     if kinds is not None:

@@ -60,7 +60,7 @@ PROGRAMS = {
 
 
 def by_nested_grad(program, x):
-    """Each element depends on its own point only, so that sums have the derivatives of single values for gradients."""
+    """Return the derivatives by nested gradients of sums: each element depends on its own point only."""
     x = vg.Tensor(x, requires_grad=True)
     derivatives = [program(x)]
     for _ in range(3):
@@ -83,7 +83,7 @@ def by_jvp(program, x):
 
 
 def by_turns(program, x):
-    """Reverse over forward over reverse."""
+    """Return the derivatives by reverse over forward over reverse mode."""
     first = func.grad(lambda x: program(x).sum())
     second = lambda x: func.jvp(first, (x,), (vg.ones_like(x),))[1]
     third = lambda x: func.vjp(second, x)[1](vg.ones_like(x))[0]

@@ -1,4 +1,7 @@
-"""Tiny drawn programs: checked by product rules, interrupted anywhere, run in threads; long by `--programs 400000`."""
+"""Tiny drawn programs: checked by product rules, interrupted anywhere, and run in threads.
+
+A long run: `--programs 400000`.
+"""
 
 import pytest
 from tiny_interruptions import check_in_threads, check_interrupted

@@ -59,7 +59,7 @@ def test_a_reshape_that_copies_is_not_a_view():
     assert not flat._is_view()
     flat[1:].mul_(flat[1:])
     loss = (flat[...] * flat).sum()
-    # As for any base, the gradient is with respect to its present value, from which its views are computed.
+    # As for any base, the gradient is with respect to its current value, from which its views are computed.
     (grad,) = vg.autograd.grad(loss, flat, retain_graph=True)
     np.testing.assert_allclose(grad, 2 * flat.detach())
     loss.backward()

@@ -100,7 +100,7 @@ def check_in_threads(seed: int, number: int = 3) -> None:
     """Check programs concurrently, each in a thread; and write to parts of one tensor from all threads.
 
     Raises:
-        Wrong: if one of them is wrong.
+        Wrong: if a value or a gradient is wrong.
     """
     programs = [TinyProgram(seed * number + i) for i in range(number)]
     draw, errors = random.Random(seed), []

@@ -1,7 +1,7 @@
 """Tiny programs: two to six operations on a few numbers, with writes through views, each checked separately.
 
-A program is drawn as text. It runs on arrays, and on arrays of their changes beside them: what is linear in a line is
-done to both, and what is not is done to the changes by the product rule. Nothing here knows how the library works.
+A program is drawn as text. The reference runs it on arrays and, in parallel, on arrays of their changes: a linear
+operation is applied to both, and any other to the changes by the product rule. Nothing here depends on the library.
 """
 
 from __future__ import annotations

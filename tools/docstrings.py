@@ -1,7 +1,7 @@
 """The docstrings and annotations of the operators, written from the declarations.
 
 `python tools/stubs.py` writes them to `viewgrad/operators/docstrings.json`, which is read when the library is
-imported: to make them takes seconds, since each has an example that is run.
+imported. Writing them takes seconds, since each has an example that is run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["DOCSTRINGS_FILE", "docstring_of", "docstrings_file"]
 
 DOCSTRINGS_FILE: Final = Path(viewgrad.__file__).parent / "operators" / "docstrings.json"
 
-# The descriptions of options by name, in every operator that has them and no description of its own.
+# The descriptions of options by name, for all operators without an entry in `OPTIONS_OF`.
 OPTIONS: Final = {
     "UPLO": "the triangle of the matrix to read, `L` or `U`",
     "alpha": "the factor of the product",
@@ -38,7 +38,7 @@ OPTIONS: Final = {
     "dilation": "the distance between elements of the window",
     "dim": "alias of `axis`, as in PyTorch",
     "dtype": "the dtype of the result",
-    "eps": "a small number added to the divisor",
+    "eps": "a small number added to the variance",
     "groups": "the number of groups of channels, each with its own weights",
     "hermitian": "whether the matrix is Hermitian, which saves time",
     "initial": "the starting value",
@@ -51,7 +51,7 @@ OPTIONS: Final = {
     "mean": "the mean, if it is known",
     "method": "the interpolation between two values, as in `numpy.quantile`",
     "n": "the length to truncate or zero-pad to",
-    "norm": "where the factor 1/n is applied: in the inverse, half in each (`ortho`), or in the forward transform",
+    "norm": "None scales the inverse transform by 1/n, `forward` the forward one, `ortho` both by 1/sqrt(n)",
     "offset": "the number of the diagonal; 0 for the main diagonal",
     "ord": "the order of the norm",
     "out": "the tensor to write the result to, which is returned",
@@ -76,13 +76,13 @@ OPTIONS: Final = {
 ONE_DIMENSION: Final = "the dimension to operate along"
 ONE_OR_FLATTENED: Final = f"{ONE_DIMENSION}; None for the flattened tensor"
 VALUE_BESIDE: Final = "the factor of the product or quotient"
-# Those of single operators, where the name means something else or nothing else has it.
+# The descriptions for single operators, in which the name has another meaning, or which alone have such an option.
 OPTIONS_OF: Final[dict[str, dict[str, str]]] = {
     "addcdiv": {"value": VALUE_BESIDE},
     "addcmul": {"value": VALUE_BESIDE},
     "argmax": {"axis": ONE_OR_FLATTENED},
     "argmin": {"axis": ONE_OR_FLATTENED},
-    "bincount": {"minlength": "the least length of the result"},
+    "bincount": {"minlength": "the minimum length of the result"},
     "celu": {"alpha": "the magnitude of the limit for negative values"},
     "convolve": {"mode": "`full`, `same`, or `valid` for the part without padding"},
     "correlate": {"mode": "`full`, `same`, or `valid` for the part without padding"},
@@ -141,7 +141,7 @@ INFINITE_SLOPES: Final = "If the incoming gradient is 0, this gradient is 0 too,
 
 
 def docstring_of(operator: Operator, where: str) -> str:
-    """Return the docstring of each operator: what it computes, its arguments and result, its gradient, and an example.
+    """Return the docstring of an operator: what it computes, its arguments and result, its gradient, and an example.
 
     Arguments:
         operator: any operator.
@@ -160,7 +160,8 @@ def docstring_of_reduction(operator: Operator, function: Callable[..., Any]) -> 
         function: the public function.
     """
     first, *options = inspect.signature(function).parameters.values()
-    arguments = [f"{first.name}: a tensor, an array or a number; gradients flow to it."]
+    described = _described(operator, operator.signature.arguments[0])
+    arguments = [f"{first.name}: {described}."]
     for option in options:
         left_out = "" if option.default is option.empty else f" (default: {option.default!r})"
         arguments.append(f"{option.name}: {_option(operator, option.name)}{left_out}.")
@@ -189,7 +190,8 @@ def _described(operator: Operator, argument: Argument) -> str:
             text += ", broadcast against the others"
         flows = argument.name in operator.differentiable
         optional = ", or None" if argument.optional else ""
-        return f"{text}{optional}; {'gradients flow to it' if flows else 'no gradient flows to it'}"
+        flow = "gradients flow to" if flows else "no gradient flows to"
+        return f"{text}{optional}; {flow} {'them' if argument.kind == 'tensors' else 'it'}"
     text = _option(operator, argument.name)
     return text if argument.default is None else f"{text} (default: {argument.default})"
 

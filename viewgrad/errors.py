@@ -447,7 +447,7 @@ class GradcheckError(AutogradError):
     - Fix the formula. Check in double precision, and away from kinks.
     - If the function is steep, adjust `eps` and the tolerances, or use `viewgrad.testing.check_operator`.
 
-    Attributes, where the check is one of single numbers (None elsewhere):
+    Attributes, if single numbers were compared (None otherwise):
         input, output: the numbers of the argument and the output, counted from 0.
         element, output_element: the indices of the element in each.
         analytical, numerical: the derivatives by the backward pass and by finite differences.
@@ -511,7 +511,7 @@ class FunctionError(AutogradError):
     The message says how: for example, the number or shape of the gradients is wrong, or a tensor was marked but not
     returned.
 
-    - Custom functions shows each case.
+    - See custom functions for each case.
 
     Example:
         >>> import viewgrad as vg
@@ -534,7 +534,7 @@ class UnusedInputError(AutogradError):
     """A gradient was requested with respect to a tensor that the outputs do not depend on.
 
     - `allow_unused=True` returns None for it, and `materialize_grads=True` returns zeros.
-    - Check whether the input was written to afterwards. `grad` differentiates with respect to the *present value*: see
+    - Check whether the input was written to afterwards. `grad` differentiates with respect to the *current value*: see
       a value before and after a write.
 
     Example:
@@ -642,7 +642,7 @@ class DeclarationError(AutogradError, ValueError):
     For example, it uses an unknown name, lacks a formula, or computes a gradient that is never used. The message marks
     the place.
 
-    - Your own operator lists the names that a formula may use.
+    - See your own operator for the names that a formula may use.
 
     Arguments:
         message: the problem, and the source line.

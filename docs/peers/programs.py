@@ -1,7 +1,7 @@
 """Programs that write to arrays, each written once and run by every library.
 
 A program takes a library (see libraries.py: an array module with a few names in common) and its inputs, and returns a
-number. Its right value is NumPy's. `copy` returns a new array that depends on its argument, since some libraries
+number. The correct value is NumPy's. `copy` returns a new array that depends on its argument, since some libraries
 forbid writing to an input.
 """
 

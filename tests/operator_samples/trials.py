@@ -26,8 +26,8 @@ def trial(name: str, *, samples: Callable[..., Any] | None = None, reference: Ca
 
     Arguments:
         name: the operator.
-        samples: draws arguments: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors; `draws` writes
-            it in short. Required unless the operator is elementwise, or has a single tensor argument.
+        samples: draws arguments: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors; `draws` is
+            a short form. Required unless the operator is elementwise, or has a single tensor argument.
         reference: an independent implementation for arrays; by default, NumPy's function of the row.
     """
     if name in TRIALS:

@@ -61,7 +61,7 @@ def adopt(f: Any, *, also: Iterable[str] = ()) -> Any:
             )
         return adopted_package(f.__name__, also)
     if also:
-        raise TypeError(f"also= names further packages of a package to adopt, and {f!r} is not a package")
+        raise TypeError(f"also= names packages to adopt together with a package, and {f!r} is not a package")
     if not callable(f):
         raise TypeError(f"adopt expects a function, a class, a module or the name of a module, not {type(f).__name__}")
     return adopted_callable(f)

@@ -220,7 +220,7 @@ def pull_back(
     """Return a vector-Jacobian product; outputs without a history contribute nothing.
 
     Arguments:
-        outputs: the outputs; those that are no tensors, or have no history, are ignored.
+        outputs: the outputs; those that are not tensors, or have no history, are ignored.
         cotangents: the gradient of each output; None if it is undefined.
         inputs: tensors that require grad, or None for inputs whose gradient is not needed.
         retain_graph, create_graph: as for `grad`.

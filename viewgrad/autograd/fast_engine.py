@@ -371,7 +371,7 @@ class FastTask(GraphTask):
             edge, inner = inner, path.pop()
             window = edge.window(accumulator)
             accumulator = self._owned(edge, inner) if window is None else window
-            if root is not None:  # (10) repeated slicing, `rest = rest[1:]`, reads at every depth
+            if root is not None:  # (12) repeated slicing, `rest = rest[1:]`, reads at every depth
                 if window is None:
                     root = (edge, inner, accumulator)
                 else:

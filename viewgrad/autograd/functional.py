@@ -43,7 +43,7 @@ def vjp(
         func: the function.
         inputs: its arguments.
         v: the vector, structured like the output; optional for an output of one element.
-        create_graph, strict, adopt: see the module.
+        create_graph, strict, adopt: see `viewgrad.autograd.functional`.
 
     Returns:
         `(output, product)`, with the product structured like `inputs`.
@@ -51,7 +51,7 @@ def vjp(
     Raises:
         DifferentiabilityError: if an input has an integer or bool dtype, or the vector is missing.
         GradientMismatchError: if the vector does not match the output.
-        UnusedInputError: see the module.
+        UnusedInputError: with `strict=True`, if an output does not depend on an input.
 
     Example:
         >>> import viewgrad as vg
@@ -74,7 +74,7 @@ def jvp(
         func: the function.
         inputs: its arguments.
         v: the vector, structured like `inputs`; optional for an input of one element.
-        create_graph, strict, adopt: see the module.
+        create_graph, strict, adopt: see `viewgrad.autograd.functional`.
 
     Returns:
         `(output, product)`, with the product structured like the output.
@@ -82,7 +82,7 @@ def jvp(
     Raises:
         DifferentiabilityError: if an input has an integer or bool dtype, or the vector is missing.
         GradientMismatchError: if the vector does not match the inputs.
-        UnusedInputError: see the module.
+        UnusedInputError: with `strict=True`, if an output does not depend on an input.
 
     Example:
         >>> import viewgrad as vg
@@ -117,7 +117,7 @@ def jacobian(
     Arguments:
         func: the function.
         inputs: its arguments.
-        create_graph, strict, adopt: see the module.
+        create_graph, strict, adopt: see `viewgrad.autograd.functional`.
 
     Returns:
         For each output and each input, a tensor of shape `(*output.shape, *input.shape)`: a tuple over the outputs of
@@ -126,7 +126,7 @@ def jacobian(
     Raises:
         DifferentiabilityError: if an input or output has an integer or bool dtype, or a complex output is not
             holomorphic in a complex input.
-        UnusedInputError: see the module.
+        UnusedInputError: with `strict=True`, if an output does not depend on an input.
 
     Example:
         >>> import viewgrad as vg
@@ -158,7 +158,7 @@ def hessian(
     Arguments:
         func: the function.
         inputs: its arguments.
-        create_graph, strict, adopt: see the module.
+        create_graph, strict, adopt: see `viewgrad.autograd.functional`.
 
     Returns:
         For each pair of inputs, a tensor of shape `(*first.shape, *second.shape)`: a tuple of tuples, or a single
@@ -166,7 +166,7 @@ def hessian(
 
     Raises:
         DifferentiabilityError: if an input has an integer or bool dtype, or the output is not one real number.
-        UnusedInputError: see the module.
+        UnusedInputError: with `strict=True`, if an output does not depend on an input.
 
     Example:
         >>> import viewgrad as vg
@@ -194,7 +194,7 @@ def vhp(
         func: the function.
         inputs: its arguments.
         v: the vector, structured like `inputs`; optional for an input of one element.
-        create_graph, strict, adopt: see the module.
+        create_graph, strict, adopt: see `viewgrad.autograd.functional`.
 
     Returns:
         `(output, product)`, with the product structured like `inputs`.
@@ -203,7 +203,7 @@ def vhp(
         DifferentiabilityError: if an input has an integer or bool dtype, the output is not one real number, or the
             vector is missing.
         GradientMismatchError: if the vector does not match the inputs.
-        UnusedInputError: see the module.
+        UnusedInputError: with `strict=True`, if an output does not depend on an input.
 
     Example:
         >>> import viewgrad as vg
@@ -229,7 +229,7 @@ def hvp(
         func: the function.
         inputs: its arguments.
         v: the vector, structured like `inputs`; optional for an input of one element.
-        create_graph, strict, adopt: see the module.
+        create_graph, strict, adopt: see `viewgrad.autograd.functional`.
 
     Returns:
         `(output, product)`, with the product structured like `inputs`.

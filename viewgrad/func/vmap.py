@@ -89,7 +89,7 @@ def stack_results(results: Sequence[Any]) -> Any:
     for number, (_, other) in enumerate(taken):
         if not is_alike(form, other):
             raise ValueError(
-                f"the result for example {number} has a different structure from the first, or contains another "
+                f"the result for example {number} has a different structure from the first, or contains a different "
                 "integer, string or None; return tensors"
             )
     columns = zip(*[leaves for leaves, _ in taken])

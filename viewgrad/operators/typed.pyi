@@ -815,7 +815,7 @@ def all(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = Fa
     """Test whether all elements are true.
 
     Arguments:
-        self: a tensor, an array or a number; gradients flow to it.
+        self: a tensor, an array or a number; no gradient flows to it.
         axis: the dimension to operate along, or several; None for all of them (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -842,7 +842,7 @@ def any(a: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = Fa
     """Test whether any element is true.
 
     Arguments:
-        self: a tensor, an array or a number; gradients flow to it.
+        self: a tensor, an array or a number; no gradient flows to it.
         axis: the dimension to operate along, or several; None for all of them (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -875,7 +875,7 @@ def argmax(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: boo
     """The indices of the maximum values along `axis`, or of all elements; of equal values, the first.
 
     Arguments:
-        self: a tensor, an array or a number; gradients flow to it.
+        self: a tensor, an array or a number; no gradient flows to it.
         axis: the dimension to operate along; None for the flattened tensor (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -898,7 +898,7 @@ def argmin(a: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: boo
     """The indices of the minimum values along `axis`, or of all elements; of equal values, the first.
 
     Arguments:
-        self: a tensor, an array or a number; gradients flow to it.
+        self: a tensor, an array or a number; no gradient flows to it.
         axis: the dimension to operate along; None for the flattened tensor (default: None).
         out: the tensor to write the result to, which is returned (default: None).
         keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -1556,7 +1556,7 @@ def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Seq
     """Solve `tensordot(a, x, x.ndim) == b` for the tensor `x`."""
 
 def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None, *, dim: _Axis = None) -> Tensor:
-    """Return a window without leading (f) and trailing (b) zeros, along all dimensions or `axis`."""
+    """Return a window without leading ("f" in `trim`) and trailing ("b") zeros, along all dimensions or `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
     """Return the sorted distinct elements of both tensors."""

@@ -40,7 +40,7 @@ class Ends:
 
     @property
     def depend_on_tensors(self) -> bool:
-        """Whether any bound that is attained has a history."""
+        """True if any bound that is attained has a history."""
         return self.free is not None and not np.all(self.free) and carries_history(self.values)
 
 

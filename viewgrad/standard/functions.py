@@ -90,7 +90,10 @@ def unique_all(x: Any, /) -> UniqueAll:
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """Return the distinct values of a tensor and their counts.
+    """Return the distinct values of a tensor, in ascending order, and their counts; every NaN counts as distinct.
+
+    Arguments:
+        x: a tensor of any shape.
 
     Example:
         >>> import viewgrad as vg
@@ -102,7 +105,10 @@ def unique_counts(x: Any, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """Return the distinct values of a tensor, and the index of each element among them.
+    """Return the distinct values of a tensor, in ascending order, and the index of each element among them.
+
+    Arguments:
+        x: a tensor of any shape.
 
     Example:
         >>> import viewgrad as vg
@@ -115,6 +121,9 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct values of a tensor, in ascending order; every NaN counts as distinct.
+
+    Arguments:
+        x: a tensor of any shape.
 
     Example:
         >>> import viewgrad as vg
@@ -195,6 +204,9 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """Return a view with the last two dimensions swapped.
 
+    Arguments:
+        x: a tensor of at least two dimensions.
+
     Example:
         >>> import viewgrad as vg
         >>> vg.matrix_transpose(vg.zeros(2, 3)).shape
@@ -224,6 +236,9 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that results from broadcasting shapes together.
 
+    Raises:
+        ValueError: if the shapes do not match.
+
     Example:
         >>> import viewgrad as vg
         >>> vg.broadcast_shapes((3, 1), (2,))
@@ -233,7 +248,13 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
-    """Return views of all tensors, broadcast against each other.
+    """Return all tensors broadcast against each other: views, or the tensors that have the resulting shape.
+
+    Arguments:
+        arrays: tensors, arrays and numbers.
+
+    Raises:
+        ValueError: if the shapes do not match.
 
     Example:
         >>> import viewgrad as vg
@@ -247,6 +268,10 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return the slices along one axis as views.
+
+    Arguments:
+        x: a tensor of at least one dimension.
+        axis: the axis, which the slices do not have.
 
     Example:
         >>> import viewgrad as vg
@@ -352,7 +377,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         x: a tensor.
         n: the number of times differences are taken.
         axis: the dimension.
-        prepend: a number or a tensor to put before `x` first.
+        prepend: a number or a tensor to put before `x` before differences are taken.
         append: a number or a tensor to put after it.
 
     Example:

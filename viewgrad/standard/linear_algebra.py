@@ -114,6 +114,9 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 def slogdet(x: Any, /) -> SlogdetResult:
     """Return the signs of determinants, and the logarithms of their absolute values.
 
+    Arguments:
+        x: square matrices, in the last two dimensions.
+
     Example:
         >>> import viewgrad as vg
         >>> vg.linalg.slogdet(vg.eye(2)).sign.item()
@@ -154,6 +157,13 @@ def solve(x1: Any, x2: Any, /) -> Any:
 
 def outer(x1: Any, x2: Any, /) -> Any:
     """Return the outer product of two vectors.
+
+    Arguments:
+        x1: a vector of length m.
+        x2: a vector of length n.
+
+    Returns:
+        A tensor of shape (m, n).
 
     Example:
         >>> import viewgrad as vg

@@ -269,7 +269,7 @@ def exception_guard_error(error: Exception) -> GuardError:
     kind = type(error)
     message = (
         f"{kind.__name__}: {error}; no such exception was raised when the program was traced, and the function may "
-        "handle it: the graph is not that of this run"
+        "handle it: the graph is not valid for this run"
     )
     try:
         combined: type[GuardError] = type(kind.__name__, (GuardError, kind), {"__module__": kind.__module__})

@@ -25,7 +25,7 @@ class AdapterTable(dict[Any, Adapter]):
         >>> table[len] = lambda x: 3
         Traceback (most recent call last):
         ...
-        ValueError: <built-in function len> has an adapter already
+        ValueError: <built-in function len> already has an adapter
     """
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class AdapterTable(dict[Any, Adapter]):
         Raises:
             ValueError: if the callable was declared before.
         """
-        _register_once(self._declared, key, "is declared already")
+        _register_once(self._declared, key, "is already declared")
         if key not in self._adapted:
             super().__setitem__(key, adapter)
 
     def __setitem__(self, key: Any, adapter: Adapter) -> None:
-        _register_once(self._adapted, key, "has an adapter already")
+        _register_once(self._adapted, key, "already has an adapter")
         super().__setitem__(key, adapter)
 
     def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
@@ -54,7 +54,7 @@ class AdapterTable(dict[Any, Adapter]):
         Raises:
             ValueError: if the callable was decorated before.
         """
-        _register_once(self._decorated, key, "is decorated already")
+        _register_once(self._decorated, key, "is already decorated")
         super().__setitem__(key, decorator(self[key]))
         self._adapted.add(key)
 

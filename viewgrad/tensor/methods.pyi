@@ -66,7 +66,7 @@ class OperatorMethods:
         """Test whether all elements are true.
 
         Arguments:
-            self: a tensor, an array or a number; gradients flow to it.
+            self: a tensor, an array or a number; no gradient flows to it.
             axis: the dimension to operate along, or several; None for all of them (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -96,7 +96,7 @@ class OperatorMethods:
         """Test whether any element is true.
 
         Arguments:
-            self: a tensor, an array or a number; gradients flow to it.
+            self: a tensor, an array or a number; no gradient flows to it.
             axis: the dimension to operate along, or several; None for all of them (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -165,7 +165,7 @@ class OperatorMethods:
         """The indices of the maximum values along `axis`, or of all elements; of equal values, the first.
 
         Arguments:
-            self: a tensor, an array or a number; gradients flow to it.
+            self: a tensor, an array or a number; no gradient flows to it.
             axis: the dimension to operate along; None for the flattened tensor (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -188,7 +188,7 @@ class OperatorMethods:
         """The indices of the minimum values along `axis`, or of all elements; of equal values, the first.
 
         Arguments:
-            self: a tensor, an array or a number; gradients flow to it.
+            self: a tensor, an array or a number; no gradient flows to it.
             axis: the dimension to operate along; None for the flattened tensor (default: None).
             out: the tensor to write the result to, which is returned (default: None).
             keepdims: whether to keep reduced dimensions with length 1 (default: False).
@@ -287,7 +287,7 @@ class OperatorMethods:
         """Return a view broadcast to `shape`."""
 
     def byteswap(self, *args: Any, **kwargs: Any) -> Tensor:
-        """`numpy.ndarray.byteswap` of a tensor without history."""
+        """Call `numpy.ndarray.byteswap` on the values of a tensor without history."""
 
     def cbrt(self) -> Tensor:
         """The cube root; infinite gradient at 0."""
@@ -482,10 +482,10 @@ class OperatorMethods:
         """The dot product: the sum over the last dimension of the first and the second-to-last of the second."""
 
     def dump(self, *args: Any, **kwargs: Any) -> None:
-        """`numpy.ndarray.dump` of a tensor without history."""
+        """Call `numpy.ndarray.dump` on the values of a tensor without history."""
 
     def dumps(self, *args: Any, **kwargs: Any) -> bytes:
-        """`numpy.ndarray.dumps` of a tensor without history."""
+        """Call `numpy.ndarray.dumps` on the values of a tensor without history."""
 
     def ediff1d(self) -> Tensor:
         """Return the differences of neighbours in the flattened tensor."""
@@ -695,7 +695,7 @@ class OperatorMethods:
         """The value times its standard normal distribution function; `approximate='tanh'` uses an approximation."""
 
     def getfield(self, *args: Any, **kwargs: Any) -> Tensor:
-        """`numpy.ndarray.getfield` of a tensor without history."""
+        """Call `numpy.ndarray.getfield` on the values of a tensor without history."""
 
     def greater(self, other: _TensorLike) -> Tensor:
         """Test whether the first value is greater than the second."""
@@ -1656,7 +1656,7 @@ class OperatorMethods:
         """Return the elements as bytes; warn if a history is lost."""
 
     def tofile(self, *args: Any, **kwargs: Any) -> None:
-        """`numpy.ndarray.tofile` of a tensor without history."""
+        """Call `numpy.ndarray.tofile` on the values of a tensor without history."""
 
     def topk(self, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
         """The `k` largest (or smallest) values along a dimension, which receive the gradient, and their indices."""
@@ -1790,7 +1790,7 @@ class OperatorMethods:
 
     @property
     def as_integer_ratio(self) -> Callable[[], tuple[int, int]]:
-        """`as_integer_ratio` of NumPy scalars, for 0-d tensors."""
+        """The attribute `as_integer_ratio` of a NumPy scalar; only for 0-d tensors."""
 
     @property
     def base(self) -> Tensor | None:
@@ -1798,7 +1798,7 @@ class OperatorMethods:
 
     @property
     def bit_count(self) -> Callable[[], int]:
-        """`bit_count` of NumPy scalars, for 0-d tensors."""
+        """The attribute `bit_count` of a NumPy scalar; only for 0-d tensors."""
 
     @property
     def ctypes(self) -> Any:
@@ -1806,7 +1806,7 @@ class OperatorMethods:
 
     @property
     def denominator(self) -> Tensor:
-        """`denominator` of NumPy scalars, for 0-d tensors."""
+        """The attribute `denominator` of a NumPy scalar; only for 0-d tensors."""
 
     @property
     def device(self) -> str:
@@ -1825,7 +1825,7 @@ class OperatorMethods:
 
     @property
     def hex(self) -> Callable[[], str]:
-        """`hex` of NumPy scalars, for 0-d tensors."""
+        """The attribute `hex` of a NumPy scalar; only for 0-d tensors."""
 
     @property
     def imag(self) -> Tensor:
@@ -1836,7 +1836,7 @@ class OperatorMethods:
 
     @property
     def is_integer(self) -> Callable[[], bool]:
-        """`is_integer` of NumPy scalars, for 0-d tensors."""
+        """The attribute `is_integer` of a NumPy scalar; only for 0-d tensors."""
 
     @property
     def mT(self) -> Tensor:
@@ -1844,7 +1844,7 @@ class OperatorMethods:
 
     @property
     def numerator(self) -> Tensor:
-        """`numerator` of NumPy scalars, for 0-d tensors."""
+        """The attribute `numerator` of a NumPy scalar; only for 0-d tensors."""
 
     @property
     def real(self) -> Tensor:

@@ -41,8 +41,9 @@ COMPARED: Final = 16
 class LastUse:
     """The result of the analysis.
 
-    Attributes: last: for each value, the number of the last node that uses it: the length of the block for its outputs,
-        and -1 for unused values.
+    Attributes:
+        last: for each value, the number of the last node that uses it: the length of the block for its outputs, and -1
+            for unused values.
         in_place: the writes that may happen in place.
         copied: the reads whose window is copied, since it is overwritten before it is used last.
     """

@@ -76,7 +76,7 @@ class FunctionCtx:
         """The tensors given to `save_for_backward`.
 
         Raises:
-            FreedGraphError: when a backward pass has released it.
+            FreedGraphError: if a backward pass has released them.
         """
         if self._open:  # in jvp
             wanted = self._save_requests if self._wanted_forward is None else self._wanted_forward

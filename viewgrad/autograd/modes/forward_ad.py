@@ -2,7 +2,7 @@
 
 Results computed from dual tensors inside a `dual_level` are dual tensors too, including those of in-place writes
 through views. The tangent of a result is the derivative of the program in the direction of the given tangents: the
-product of the Jacobian with a vector. It costs a constant factor of the program.
+product of the Jacobian with a vector. Its cost is a constant multiple of that of the program.
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ def enter_dual_level() -> DualLevel:
 
     Returns:
         The level.
+
+    Example:
+        >>> from viewgrad.autograd import forward_ad
+        >>> level = forward_ad.enter_dual_level()
+        >>> forward_ad.exit_dual_level(level)
     """
     level = DualLevel(LEVEL.get())
     LEVEL.set(level)
@@ -102,6 +107,13 @@ def exit_dual_level(level: DualLevel | None = None) -> None:
 
     Raises:
         ForwardModeError: if no level is open, or another one is the innermost.
+
+    Example:
+        >>> from viewgrad.autograd import forward_ad
+        >>> forward_ad.exit_dual_level()
+        Traceback (most recent call last):
+            ...
+        viewgrad.errors.ForwardModeError: no dual level is open
     """
     innermost = LEVEL.get()
     if innermost is None or level not in (None, innermost):
@@ -130,6 +142,14 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         ForwardModeError: if no level is open, or one of the tensors already has a tangent at this level.
         DifferentiabilityError: if the tensor has an integer or bool dtype.
         GradientMismatchError: if the tangent has a different shape or dtype.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0]))
+        ...     forward_ad.unpack_dual(x * x).tangent
+        Tensor([2., 0.])
     """
     level = LEVEL.get()
     if level is None or not level.open:
@@ -162,9 +182,19 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
 def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
     """Return the value of a tensor and its tangent at the innermost level.
 
+    Arguments:
+        tensor: any tensor.
+
     Returns:
         `(primal, tangent)`, where `primal` is a view of `tensor` without the tangent; `(tensor, None)` for a tensor
         without one.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     forward_ad.unpack_dual(vg.Tensor([1.0, 2.0]))
+        UnpackedDualTensor(primal=Tensor([1., 2.]), tangent=None)
     """
     level = LEVEL.get()
     tangent = None if level is None else guarded_tangent(shared_tangent(tensor, level))

@@ -24,7 +24,7 @@ from ...type_aliases import Array
 
 
 def guarded_tangent(tangent: Tensor | None) -> Tensor | None:
-    """Return a tangent; a trace is guarded against later runs in which it is NaN, since its formulas may be others."""
+    """Return a tangent; a trace is guarded against runs in which it is NaN, to which other formulas may apply."""
     if tangent is not None and guards_values():
         bool(isnan(tangent).any())
     return tangent

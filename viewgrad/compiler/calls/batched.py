@@ -420,7 +420,7 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
     for number, (_, other) in enumerate(taken):
         if not is_alike(form, other):
             raise ValueError(
-                f"the result for example {number} has a different structure from the others, or contains another "
+                f"the result for example {number} has a different structure from the others, or contains a different "
                 "integer, string or None; return tensors"
             )
     made = []

@@ -176,7 +176,7 @@ def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
     if operator.has_inplace:
         operator.inplace_function = environment[f"{name}_"] = scope[f"{name}_"]
         environment["_this_inplace_function"] = operator.inplace_function
-        operator.inplace_function.__doc__ = f"In place: {operator.doc}"
+        operator.inplace_function.__doc__ = f"Compute `{operator.name}` in place; return the tensor."
 
 
 def _first_call(operator: Operator, name: str, which: str) -> str:

@@ -118,7 +118,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 @composite(np.trim_zeros, method=False)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Return a window without leading (f) and trailing (b) zeros, along all dimensions or `axis`."""
+    """Return a window without leading ("f" in `trim`) and trailing ("b") zeros, along all dimensions or `axis`."""
     filt = as_operand(filt)
     if not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim of trim_zeros must consist of 'f' (front) and 'b' (back), not {trim!r}")

@@ -419,7 +419,7 @@ def _exporting(name: str, result: str) -> Callable[..., Any]:
         return as_operand(np.array(result)) if isinstance(result, np.ndarray) else result
 
     method.__name__ = name
-    method.__doc__ = f"`numpy.ndarray.{name}` of a tensor without history."
+    method.__doc__ = f"Call `numpy.ndarray.{name}` on the values of a tensor without history."
     method.__annotations__["return"] = result
     return method
 

@@ -59,7 +59,7 @@ def _attribute(name: str, kinds: str, result: str, get: Callable[[Tensor], Any])
         return get(self)
 
     found.__annotations__ = {"return": result}
-    found.__doc__ = f"`{name}` of NumPy scalars, for 0-d tensors."
+    found.__doc__ = f"The attribute `{name}` of a NumPy scalar; only for 0-d tensors."
     return property(found)
 
 

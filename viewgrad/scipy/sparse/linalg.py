@@ -249,7 +249,7 @@ def inv(A: Any) -> Any:
     The inverse is stored at the positions that SciPy stores.
     """
     if not is_sparse(A):
-        raise TypeError("Input must be a sparse arrays")
+        raise TypeError("Input must be a sparse array")
     a = as_sparse(A)
     plain = scipy.sparse.linalg.inv(a.to_scipy())
     if not scipy.sparse.issparse(plain):  # of a matrix with one element

@@ -19,8 +19,8 @@ def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
     """Return whether the value of a buffer contains the elements of a tensor that was just created from an array over
     it.
 
-    Otherwise they are constants: NumPy has written to the array unnoticed, or only those parts of the buffer are known
-    that are arguments.
+    Otherwise they are constants: NumPy has written to the array unnoticed, or only the parts of the buffer that are
+    arguments are known.
     """
     array: Array = tensor._array
     if memory.root is not None:
