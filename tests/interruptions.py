@@ -38,7 +38,7 @@ class Interrupter:
 
     Arguments:
         place: the number of that place; None only counts them.
-        bytecodes: whether every bytecode is a place, or every line.
+        bytecodes: whether places are bytecodes instead of lines.
     """
 
     def __init__(self, place: int | None, bytecodes: bool) -> None:
@@ -89,8 +89,8 @@ def interruptions(
     Arguments:
         prepare: makes a state.
         act: does something to it.
-        bytecodes: whether every bytecode is a place, or every line.
-        stride: of how many places one is tried.
+        bytecodes: whether places are bytecodes instead of lines.
+        stride: the distance between places that are tried.
 
     Raises:
         AssertionError: if an interruption leaves a mode behind.

@@ -1393,7 +1393,7 @@ def test_keywords_of_partial_methods_may_be_changed():
     assert adopted(x).item() == 6.0
 
 
-def test_functions_adopted_again_have_the_present_defaults():
+def test_functions_adopted_again_have_the_current_defaults():
     def f(x, k=1.0, *, m=1.0):
         return np.zeros(1)[0] + x * k * m
 

@@ -182,7 +182,7 @@ def without_history(x):
     return x.detach() if isinstance(x, vg.Tensor) else x
 
 
-def test_wrong_second_derivatives_of_right_first_derivatives():
+def test_wrong_second_derivatives_of_correct_first_derivatives():
     derivatives = {"self": "grad * other", "other": "grad * without_history(self)"}
     fn = operator("detached", forward=lambda a, b: a * b, derivatives=derivatives)
     inputs = (leaf(1.0, 2.0), leaf(3.0, 4.0))

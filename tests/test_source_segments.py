@@ -260,7 +260,7 @@ def runs(steps, snapshots):
 
 
 @pytest.mark.parametrize("snapshots", [2, 3, 5, 9])
-def test_places_of_snapshots_are_the_best(snapshots):
+def test_positions_of_snapshots_are_optimal(snapshots):
     for steps in range(1, 60):
         assert runs(steps, snapshots) == least_runs(steps, snapshots)
 

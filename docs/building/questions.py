@@ -26,7 +26,7 @@ QUESTIONS: Mapping[str, str] = {
     "grad is None after backward": "guides/faq.md#why-is-my-grad-none",
     "leaf that requires grad, in-place operation": "guides/faq.md#why-can-i-not-write-to-a-leaf-that-requires-grad",
     "backward through the graph a second time": "guides/faq.md#how-do-i-go-backward-through-a-graph-a-second-time",
-    "modified by an inplace operation": "guides/faq.md#is-a-value-modified-by-an-inplace-operation-an-error",
+    "modified by an inplace operation": "guides/faq.md#why-is-there-no-error-modified-by-an-inplace-operation",
     "output with several elements": "guides/faq.md#how-do-i-differentiate-an-output-with-several-elements",
     "convert a tensor to a numpy array": "guides/faq.md#how-do-i-get-a-number-or-an-array-out-of-a-tensor",
     "gradients add up, set to zero": "guides/faq.md#why-do-my-gradients-add-up",

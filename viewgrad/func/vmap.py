@@ -84,29 +84,46 @@ def stack_results(results: Sequence[Any]) -> Any:
     Raises:
         ValueError: if they have different shapes or structures.
     """
+    leaves, form = flattened_results(results)
+    return unflatten(form, [stack_leaves(column) for column in zip(*leaves)])
+
+
+def flattened_results(results: Sequence[Any], form: Structure | None = None) -> tuple[list[list[Any]], Structure]:
+    """Return the leaves of the results of single examples, and their common structure.
+
+    Arguments:
+        results: the results.
+        form: the structure that they must have; by default that of the first.
+
+    Raises:
+        ValueError: if they have different structures.
+    """
     taken = [flatten(result) for result in results]
-    form = taken[0][1]
+    form = taken[0][1] if form is None else form
     for number, (_, other) in enumerate(taken):
-        if not is_alike(form, other):
+        if not _is_alike(form, other):
             raise ValueError(
-                f"the result for example {number} has a different structure from the first, or contains a different "
+                f"the result for example {number} has a different structure from the others, or contains a different "
                 "integer, string or None; return tensors"
             )
-    columns = zip(*[leaves for leaves, _ in taken])
-    return unflatten(form, [stack_leaves(column) for column in columns])
+    return [leaves for leaves, _ in taken], form
 
 
 def stack_leaves(values: Sequence[Any]) -> Any:
     """Stack the values of several examples along a new first axis."""
-    shapes = {np.shape(value) for value in values}
-    if len(shapes) > 1:
-        raise ValueError(f"the results of the examples have different shapes: {', '.join(map(str, sorted(shapes)))}")
+    require_one_shape({np.shape(value) for value in values})
     if any(isinstance(value, Tensor) for value in values):
         return stack(list(values))
     return np.stack([np.asarray(value) for value in values])
 
 
-def is_alike(form: Structure, other: Structure) -> bool:
+def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
+    """Raise if the results of the examples have several shapes."""
+    if len(shapes) > 1:
+        raise ValueError(f"the results of the examples have different shapes: {', '.join(map(str, sorted(shapes)))}")
+
+
+def _is_alike(form: Structure, other: Structure) -> bool:
     """Return whether the structures of two results are equal apart from their leaves."""
     if isinstance(form, Fixed) and isinstance(other, Fixed):
         return bool(type(form.value) is type(other.value) and form.value == other.value)
@@ -114,7 +131,7 @@ def is_alike(form: Structure, other: Structure) -> bool:
         return (
             form.kind is other.kind
             and form.keys == other.keys
-            and all(map(is_alike, form.children, other.children))
+            and all(map(_is_alike, form.children, other.children))
         )
     return type(form) is type(other)
 

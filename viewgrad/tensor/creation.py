@@ -459,19 +459,55 @@ def eye(
 
 
 def zeros_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return zeros with the shape, dtype and memory layout of `other`."""
+    """Return zeros with the shape, dtype and memory layout of `other`.
+
+    Arguments:
+        other: a tensor or an array.
+        dtype: the dtype; by default that of `other`.
+        device: None or "cpu".
+        requires_grad: whether to compute gradients with respect to the result.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.zeros_like(vg.Tensor([1.0, 2.0]))
+        Tensor([0., 0.])
+    """
     checked_device(device)
     return _fresh(np.zeros_like(_array(other), dtype), requires_grad)
 
 
 def ones_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return ones with the shape, dtype and memory layout of `other`."""
+    """Return ones with the shape, dtype and memory layout of `other`.
+
+    Arguments:
+        other: a tensor or an array.
+        dtype: the dtype; by default that of `other`.
+        device: None or "cpu".
+        requires_grad: whether to compute gradients with respect to the result.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.ones_like(vg.Tensor([1.0, 2.0]))
+        Tensor([1., 1.])
+    """
     checked_device(device)
     return _fresh(np.ones_like(_array(other), dtype), requires_grad)
 
 
 def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return an uninitialized tensor with the shape, dtype and memory layout of `other`."""
+    """Return an uninitialized tensor with the shape, dtype and memory layout of `other`.
+
+    Arguments:
+        other: a tensor or an array.
+        dtype: the dtype; by default that of `other`.
+        device: None or "cpu".
+        requires_grad: whether to compute gradients with respect to the result.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.empty_like(vg.Tensor([1.0, 2.0])).shape
+        (2,)
+    """
     checked_device(device)
     return _fresh(np.empty_like(_array(other), dtype), requires_grad, garbage=True)
 
@@ -479,7 +515,20 @@ def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires
 def full_like(
     other: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor filled with `fill_value`, with the shape, dtype and memory layout of `other`."""
+    """Return a tensor filled with `fill_value`, with the shape, dtype and memory layout of `other`.
+
+    Arguments:
+        other: a tensor or an array.
+        fill_value: a number, or a tensor that can be broadcast to the shape; gradients flow to it.
+        dtype: the dtype; by default that of `other`.
+        device: None or "cpu".
+        requires_grad: whether to compute gradients with respect to the result.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.full_like(vg.Tensor([1.0, 2.0]), 3.0)
+        Tensor([3., 3.])
+    """
     checked_device(device)
     if isinstance(fill_value, Tensor):
         return _filled(np.empty_like(_array(other), dtype), fill_value, requires_grad)

@@ -113,7 +113,7 @@ def exit_dual_level(level: DualLevel | None = None) -> None:
         >>> forward_ad.exit_dual_level()
         Traceback (most recent call last):
             ...
-        viewgrad.errors.ForwardModeError: no dual level is open
+        viewgrad.errors.ForwardModeError: no dual level is open...
     """
     innermost = LEVEL.get()
     if innermost is None or level not in (None, innermost):

@@ -17,9 +17,9 @@ import numpy as np
 from ...autograd.api import grad as eager_grad
 from ...func.compiled_calls import COMPILED_CALLS, Path
 from ...func.tree import Branch, Structure, flatten, unflatten
-from ...func.vmap import is_alike
+from ...func.vmap import flattened_results, require_one_shape, stack_leaves
 from ...operators.define import OPERATORS
-from ...tensor.creation import from_numpy
+from ...tensor.creation import as_operand, from_numpy
 from ...tensor.modes import GRAD, PROFILE, current_mode
 from ...tensor.node import numbered
 from ...tensor.tensor import Tensor, as_scalar, from_array
@@ -32,7 +32,6 @@ from .chunks import CHUNKS, LONG, by_chunks
 from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
 
-stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
 
 
@@ -415,32 +414,13 @@ def _concatenated(results: list[Any], rest: list[Any] | None) -> Any:
         rest: the leaves for the other examples, with a leading axis, and the structure of the result; None if there are
             none.
     """
-    taken = [flatten(result) for result in results]
-    columns, form = (None, taken[0][1]) if rest is None else rest
-    for number, (_, other) in enumerate(taken):
-        if not is_alike(form, other):
-            raise ValueError(
-                f"the result for example {number} has a different structure from the others, or contains a different "
-                "integer, string or None; return tensors"
-            )
+    columns, form = (None, None) if rest is None else rest
+    leaves, form = flattened_results(results, form)
     made = []
     for position in range(form.count):
-        parts = [] if not taken else [_stacked([leaves[position] for leaves, _ in taken])]
+        parts = [as_operand(stack_leaves([each[position] for each in leaves]))] if leaves else []
         if columns is not None:
             parts.append(columns[position])
-        _require_one_shape({part.shape[1:] for part in parts})
+        require_one_shape({part.shape[1:] for part in parts})
         made.append(parts[0] if len(parts) == 1 else concatenate(parts))
     return unflatten(form, made)
-
-
-def _require_one_shape(shapes: set[tuple[int, ...]]) -> None:
-    if len(shapes) > 1:
-        raise ValueError(f"the results of the examples have different shapes: {', '.join(map(str, sorted(shapes)))}")
-
-
-def _stacked(values: list[Any]) -> Any:
-    """Stack the values of several examples."""
-    _require_one_shape({np.shape(value) for value in values})
-    if any(isinstance(value, Tensor) for value in values):
-        return stack(values)
-    return from_numpy(np.stack([np.asarray(value) for value in values]))

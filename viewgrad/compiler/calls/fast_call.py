@@ -150,7 +150,10 @@ class FastCall:
         ]
 
     def _order(self, plain: PlainCall, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
-        """Return the gradient number, shape and dtype of each argument, or nothing if others require gradients."""
+        """Return, for each of `numbers`, the position of its gradient, its shape and dtype.
+
+        The list is empty if the arguments that require gradients are others.
+        """
         if any(grad is not (number in numbers) for number, (_, _, _, grad, _, _) in enumerate(plain.kinds)):
             return []
         positions = {base.initial: position for position, base in enumerate(self.program.wanted)}

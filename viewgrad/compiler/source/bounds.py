@@ -36,7 +36,7 @@ class _Bounds:
         self.conditions: list[tuple[Any, bool]] = []  # the conditions of enclosing branches, and whether they are true
 
     def block(self, stmts: ir.Block, loops: tuple[Any, ...], always: bool) -> ir.Block:
-        """Return a block.
+        """Return a block with its indices marked, and the checks at the entry of its loops.
 
         Arguments:
             stmts: the block.

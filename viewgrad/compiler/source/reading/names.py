@@ -80,7 +80,7 @@ class NameReader(ObjectReader):
         return Reread(first, True, others)
 
     def on_one_heap(self, found: SeveralLists, node: Any) -> Exception:
-        """Return the error stating that the lists a name may refer to belong on one heap."""
+        """Return the error stating that the lists a name may refer to must be on one heap."""
         lists, waiting = [], list(found.lists)
         while waiting:
             each = waiting.pop()

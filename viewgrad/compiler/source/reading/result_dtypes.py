@@ -14,7 +14,7 @@ from ..ir import Block, Check, Const, Get, Lazy, Let, Op, Var, assigned, blocks_
 from ..value_types import BOOL, is_uncertain
 from .optional import negated
 
-ARITHMETIC: Final = frozenset({"add", "sub", "mul"})  # operators that promote their operands to the greatest dtype
+ARITHMETIC: Final = frozenset({"add", "sub", "mul"})  # operators that promote their operands to the largest dtype
 
 
 def check_dtypes(out: Emitter, results: Iterable[Var]) -> None:
