@@ -143,6 +143,28 @@ def test_banded_systems_take_no_dense_matrix():
     assert vg.grad(f)(0.9) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    "select, bounds", [("a", None), ("i", (2, 4)), (2, (0, 0)), ("v", (2.0, 6.0)), ("value", (0, 2))]
+)
+def test_selected_eigenvalues_of_bands(select, bounds):
+    bands = np.array([[3.0, 1.0, 4.0, 1.5, 5.9, 2.6], [0.5, 0.3, 0.2, 0.4, 0.1, 0.0]])
+    options = {"select": select, "select_range": bounds}
+    leaf = vg.Tensor(bands, requires_grad=True)
+    for name, args, leaves in (
+        ("eig_banded", (bands, True), (leaf, True)),
+        ("eigvals_banded", (bands, True), (leaf, True)),
+        ("eigh_tridiagonal", (bands[0], bands[1, :-1]), (leaf[0], leaf[1, :-1])),
+        ("eigvalsh_tridiagonal", (bands[0], bands[1, :-1]), (leaf[0], leaf[1, :-1])),
+    ):
+        found, right = getattr(ours, name)(*leaves, **options), getattr(theirs, name)(*args, **options)
+        pairs = zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]
+        for each, wanted in pairs:
+            np.testing.assert_allclose(each.detach().numpy(), wanted, atol=1e-12)
+            assert each.requires_grad
+    with pytest.raises(ValueError):
+        ours.eigh_tridiagonal(leaf[0], leaf[1, :-1], select="i", select_range=(3, 9))
+
+
 def test_eigenvectors_have_the_signs_of_scipy():
     rng = np.random.default_rng(8)
     for _ in range(5):

@@ -177,8 +177,7 @@ def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
     if rows > columns or (rows < columns and mode != "economic"):
         raise lost(
             "scipy.linalg.rq",
-            "for tensors with a history only mode='economic' and matrices that are not tall are "
-            "supported",
+            "for tensors with a history only mode='economic' and matrices that are not tall are supported",
         )
     q, r = np.linalg.qr(_adjoint(a[::-1]))
     triangle, orthogonal = _adjoint(r)[::-1, ::-1], _adjoint(q)[::-1]
@@ -263,40 +262,68 @@ def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
     return BASE["cho_solve"]((_triangle(floating(factor), bool(lower)), lower), b)
 
 
+def _eigenpairs(matrix: Any, name: str, args: tuple[Any, ...], vectors: bool, select: Any, bounds: Any) -> Any:
+    """Return the selected eigenvalues of a symmetric matrix and, if wanted, their eigenvectors with SciPy's signs.
+
+    Arguments:
+        matrix: the whole matrix.
+        name: the function of SciPy that computes them, given `args`.
+        args: the diagonals and positional options; NumPy arrays.
+        vectors: whether eigenvectors are wanted.
+        select: which eigenvalues: all, those with values in `bounds`, or those with indices in `bounds`.
+        bounds: two numbers, or None.
+    """
+    options = {"eigvals_only": not vectors, "select": select, "select_range": bounds}
+    wanted = getattr(scipy.linalg, name)(*args, **options)
+    found = BASE["eigh"](matrix, eigvals_only=not vectors)
+    values = found[0] if vectors else found
+    first = 0
+    if str(select).lower() in ("v", "1", "value"):
+        first = int((plain_values(values) <= min(bounds)).sum())
+    elif str(select).lower() in ("i", "2", "index"):
+        first = int(min(bounds))
+    if not vectors:
+        return values[first : first + wanted.size]
+    chosen = slice(first, first + wanted[0].size)
+    return values[chosen], found[1][:, chosen] * signs_between(found[1][:, chosen], wanted[1])
+
+
 @made
-def eig_banded(a_band: Any, lower: bool = False, eigvals_only: bool = False) -> Any:
+def eig_banded(
+    a_band: Any,
+    lower: bool = False,
+    eigvals_only: bool = False,
+    overwrite_a_band: bool = False,
+    select: Any = "a",
+    select_range: Any = None,
+    max_ev: int = 0,
+) -> Any:
     """Return the eigenvalues and eigenvectors of a symmetric banded matrix."""
-    found = BASE["eigh"](_symmetric(a_band, lower), eigvals_only=eigvals_only)
-    if eigvals_only:
-        return found
-    values, vectors = found
-    return values, vectors * signs_between(vectors, scipy.linalg.eig_banded(plain_values(floating(a_band)), lower)[1])
+    args = (np.array(plain_values(floating(a_band))), lower)
+    return _eigenpairs(_symmetric(a_band, lower), "eig_banded", args, not eigvals_only, select, select_range)
 
 
 @made
-def eigvals_banded(a_band: Any, lower: bool = False) -> Any:
+def eigvals_banded(
+    a_band: Any, lower: bool = False, overwrite_a_band: bool = False, select: Any = "a", select_range: Any = None
+) -> Any:
     """Return the eigenvalues of a symmetric banded matrix."""
-    return BASE["eigvalsh"](_symmetric(a_band, lower))
-
-
-def _tridiagonal(d: Any, e: Any) -> Any:
-    return np.diag(floating(d)) + np.diag(floating(e), 1) + np.diag(floating(e), -1)
+    return MADE["eig_banded"](a_band, lower, True, select=select, select_range=select_range)
 
 
 @made
-def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False) -> Any:
+def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "a", select_range: Any = None) -> Any:
     """Return the eigenvalues and eigenvectors of a symmetric tridiagonal matrix."""
-    values, vectors = BASE["eigh"](_tridiagonal(d, e))
-    if eigvals_only:
-        return values
-    wanted = scipy.linalg.eigh_tridiagonal(*(np.array(plain_values(floating(each))) for each in (d, e)))[1]
-    return values, vectors * signs_between(vectors, wanted)
+    d, e = floating(d), floating(e)
+    args = (np.array(plain_values(d)), np.array(plain_values(e)))
+    matrix = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+    return _eigenpairs(matrix, "eigh_tridiagonal", args, not eigvals_only, select, select_range)
 
 
 @made
-def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
+def eigvalsh_tridiagonal(d: Any, e: Any, select: Any = "a", select_range: Any = None) -> Any:
     """Return the eigenvalues of a symmetric tridiagonal matrix."""
-    return BASE["eigvalsh"](_tridiagonal(d, e))
+    return MADE["eigh_tridiagonal"](d, e, True, select, select_range)
 
 
 # -- structured matrices -----------------------------------------------------------------------------------------------
