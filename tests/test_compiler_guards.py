@@ -282,6 +282,7 @@ def test_generators_without_a_seed_are_refused(name):
     assert "without a seed" in compiled.explain()
     assert isinstance(UNSEEDED[name](), float)  # outside traces, drawing works as usual
 
+
 @pytest.mark.parametrize("package", ["set", "unset"])
 def test_relative_imports_are_resolved_from_the_level_of_the_instruction(package, tmp_path, monkeypatch):
     folder = tmp_path / f"levels_{package}"
@@ -309,7 +310,6 @@ def test_relative_imports_are_resolved_from_the_level_of_the_instruction(package
             constants.SCALE, sys.modules[f"levels_{package}"].SCALE = scale, outer
             for _ in range(3):
                 assert f(vg.Tensor([1.0])).tolist() == [21000 * scale * outer]
-
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -703,3 +703,56 @@ def test_a_function_alternating_between_branches_keeps_a_program():
         sign = (-1.0) ** v
         assert compiled(leaf(sign, 2.0)).tolist() == (2.0 if sign > 0 else 3.0) * (sign + 2.0)
     assert compiled.specializations[0].usage.traces <= 3 and compiled.specializations[0].fallback_reason is None
+
+
+class Fit:
+    def __init__(self, slope):
+        self.slope = slope
+
+
+def pairs(x):
+    for start in range(0, 4, 2):
+        yield x[start : start + 2].sum()
+
+
+CREATED = {
+    "an object": (lambda x: Fit(x.sum()), lambda found: found.slope),
+    "an object in a list": (lambda x: [x, {"fit": Fit(x.sum())}], lambda found: found[1]["fit"].slope),
+    "a closure": (lambda x: lambda: x.sum(), lambda found: found()),
+    "a function with a default": (lambda x: lambda y=x: y.sum(), lambda found: found()),
+    "a partial function": (lambda x: functools.partial(np.multiply, x.sum()), lambda found: found(1.0)),
+    "a bound method": (lambda x: [x][0].sum, lambda found: found()),
+    "a generator": (pairs, sum),
+    "an iterator": (lambda x: iter([x.sum()]), next),
+    "a map": (lambda x: map(abs, x), sum),
+    "a set": (lambda x: (x.sum(), {1, 2}), lambda found: found[0] * found[1].pop()),
+    "a class": (lambda x: type("Local.<locals>.Kept", (), {"value": x.sum()}), lambda found: found.value),
+}
+
+
+@pytest.mark.parametrize("name", CREATED)
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+def test_objects_that_a_call_creates_are_created_by_every_call(name):
+    function, value = CREATED[name]
+    compiled = vg.compile(function, executor="python")
+    for v in (1.0, 1.0, 1.0, 2.0, 3.0):
+        x = leaf(v, 2.0, 3.0, 4.0)
+        found, right = value(compiled(x)), value(function(x))
+        assert found.tolist() == right.tolist()
+        assert vg.autograd.grad(found, x)[0].tolist() == vg.autograd.grad(right, x)[0].tolist()
+
+
+def test_a_graph_does_not_return_an_object_of_its_first_run():
+    with pytest.raises(vg.errors.TraceError, match="the result contains a Fit"):
+        vg.symbolic.trace(lambda x: Fit(x.sum()), leaf(1.0, 2.0))
+
+
+def test_constants_and_arguments_in_results_are_compiled():
+    def f(x, fit):
+        return {"loss": (x * fit.slope).sum(), "fit": fit, "ufunc": np.sin, "dtype": x.dtype, "helper": pairs, "n": 3}
+
+    compiled, fit = vg.compile(f, executor="python"), Fit(2.0)
+    for v in (1.0, 1.0, 2.0):
+        found = compiled(leaf(v, 2.0), fit)
+        assert found["loss"].item() == 2 * (v + 2) and found["fit"] is fit and found["helper"] is pairs
+    assert compiled.specializations[0].fallback_reason is None

@@ -16,7 +16,7 @@ from ..errors import NotCompiledError, NotCompiledWarning, ViewInPlaceError
 from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls, Path
 from ..func.numpy_results import array_or_number, as_given
 from ..func.transforms import value_and_grad as differentiable_value_and_grad
-from ..func.tree import Structure, flatten, unflatten
+from ..func.tree import Structure, flatten, opaque_parts, unflatten
 from ..operators.numpy_api.conversion import carries_history
 from ..tensor.creation import as_operand
 from ..tensor.escapes import OUTSIDE, transform_kind, within_compiled, within_transform
@@ -41,7 +41,7 @@ from .cache import (
 from .calls.arguments import Arguments, Call, is_found_by_name
 from .calls.array_arguments import over_arrays
 from .calls.batched import Batched, ExampleProgram
-from .calls.capture import capture, opaque_arguments
+from .calls.capture import capture
 from .calls.fast_call import MISSED, GuardFailure, eager_call, fast_call
 from .calls.guarded_trace import GuardedTrace
 from .calls.jvp import JvpArguments, jvp_function
@@ -266,7 +266,7 @@ class Compiled:
         for each in self.cache.specializations:
             trace, _ = self.cache.snapshot(each)
             if trace is not None:
-                found = packed(self.function, each.key, trace, opaque_arguments(each.key[0]))
+                found = packed(self.function, each.key, trace, opaque_parts(each.key[0]))
                 traces += [] if found is None else [found]
         given = (
             self.function, self.executor_name, self.static, self.check, self.specialize, self.returns_arrays,

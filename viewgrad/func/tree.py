@@ -143,6 +143,14 @@ def paths(structure: Structure) -> list[str]:
     return found
 
 
+def opaque_parts(structure: Structure) -> list[Any]:
+    """Return the parts of a tree that are neither leaves, containers nor simple values: functions and objects."""
+    value = getattr(structure, "value", None)
+    if value is not None and not isinstance(value, (bool, int, str, bytes, slice, range)):
+        return [value]
+    return [found for child in getattr(structure, "children", ()) for found in opaque_parts(child)]
+
+
 def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
     """Return the subtrees of `tree` at the positions of the leaves of a structure.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from numbers import Number
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -12,7 +15,7 @@ import numpy as np
 from ..errors import TraceError
 from ..func.captured_state import reachable
 from ..func.containers import Containers
-from ..func.tree import Structure, flatten, paths
+from ..func.tree import Structure, flatten, opaque_parts, paths
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, TRACE, ModeSwitch
@@ -31,6 +34,10 @@ from .tracing.memory import Memory, identified, owner_of
 from .tracing.rng_guard import Generators, seeds_refused
 from .tracing.tracer import Tracer
 from .types import TensorType
+
+CONSTANT_TYPES: Final = (
+    str, bytes, Number, np.generic, np.dtype, np.ufunc, enum.Enum, ModuleType, type(...), type(NotImplemented),
+)  # fmt: skip
 
 
 @attrs.frozen(eq=False)
@@ -185,6 +192,38 @@ def check_containers(containers: Containers) -> None:
         )
 
 
+def check_result(result: Structure, arguments: Structure) -> None:
+    """Raise an error if a result contains an object that the run created, which a graph cannot create again.
+
+    Arguments:
+        result, arguments: the structure of the result, and that of the arguments, whose objects may be returned.
+
+    Raises:
+        TraceError: if there is such an object.
+    """
+    given = opaque_parts(arguments)
+    for part in opaque_parts(result):
+        if not _is_constant(part) and not any(part is each for each in given):
+            kind = f"the function {part.__qualname__}" if isinstance(part, FunctionType) else f"a {type(part).__name__}"
+            raise TraceError(
+                f"the result contains {kind}, which the graph cannot create again: return tensors, in tuples, lists, "
+                "dicts or dataclasses"
+            )
+
+
+def _is_constant(value: Any) -> bool:
+    """Return whether an object is immutable and contains no tensor."""
+    if isinstance(value, FunctionType):
+        return value.__closure__ is None and value.__defaults__ is None and value.__kwdefaults__ is None
+    if isinstance(value, type):
+        return "<locals>" not in value.__qualname__
+    if isinstance(value, BuiltinFunctionType):
+        return value.__self__ is None or isinstance(value.__self__, ModuleType)
+    if isinstance(value, frozenset):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, CONSTANT_TYPES)
+
+
 @contextmanager
 def observing(tracer: Tracer) -> Any:
     """Install a tracer for a block."""
@@ -256,6 +295,7 @@ class Binder:
         """Return the signature after the function has returned `result`, and add the outputs to the graph."""
         tracer = self.tracer
         result_leaves, result_structure = flatten(result)
+        check_result(result_structure, structure)
         inputs = [(tensor, value) for _, tensor, value in self.tensors] + tracer.closures
         results = self._results(result_leaves)
         mutations = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import TraceError, ViewInPlaceError
 from ...func.containers import Containers
-from ...func.tree import Structure, flatten
+from ...func.tree import Structure, flatten, opaque_parts
 from ...tensor.async_safety import in_own_context
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, is_numeric_array
@@ -87,7 +87,7 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
     reason = _unsupported_arguments(given, call)
     if reason is not None:
         return Capture(function(*call.args, **call.keywords), None, reason)
-    arguments = opaque_arguments(call.structure)
+    arguments = opaque_parts(call.structure)
     before = ClosureGuard(function, arguments)
     generators = before.generators
     state = random_state(generators)
@@ -116,14 +116,6 @@ def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture
     closures = [position for position in positions if position is not None]
     layouts = [layout_key(tensor._array) for tensor in run.closures]
     return Capture(run.result, GuardedTrace(run.graph, guard, closures, layouts))
-
-
-def opaque_arguments(structure: Structure) -> list[Any]:
-    """Return the arguments that are neither leaves, containers nor simple values: functions and objects."""
-    value = getattr(structure, "value", None)
-    if value is not None and not isinstance(value, (bool, int, str, bytes, slice, range)):
-        return [value]
-    return [found for child in getattr(structure, "children", ()) for found in opaque_arguments(child)]
 
 
 def _is_input(leaf: Any) -> bool:
