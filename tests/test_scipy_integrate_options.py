@@ -64,3 +64,30 @@ def test_gradient_at_repeated_places(name):
     tensor = vg.Tensor(y, requires_grad=True)
     found = vg.autograd.grad(getattr(ours, name)(tensor, x=x), tensor)[0]
     np.testing.assert_allclose(found, [getattr(theirs, name)(row, x=x) for row in np.eye(5)], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "integral",
+    [
+        lambda m, a, b: m.quad(lambda x: np.cos(x * a) - 0.5 * x, a, b)[0],
+        lambda m, a, b: m.quad(lambda x, s: np.cos(x * s), a, b, (b,), full_output=1)[0],
+        lambda m, a, b: m.quad(lambda x: np.exp(-a * x * x), np.inf, b)[0],
+        lambda m, a, b: m.quad(lambda x: x * a, a, b, weight="cos", wvar=2.0)[0],
+        lambda m, a, b: m.quad_vec(lambda x: np.array([np.cos(x), x * x]), a, b)[0][1],
+        lambda m, a, b: m.fixed_quad(lambda x: np.cos(x), a, b)[0],
+        lambda m, a, b: m.dblquad(lambda y, x: np.cos(x * y), a, b, 0.2, 0.1)[0],
+        lambda m, a, b: m.nquad(lambda y, x: np.cos(x * y), [[a, b], [a, 0.1]])[0],
+    ],
+)
+def test_integrals_with_the_upper_bound_first(integral):
+    def f(a, b):
+        return integral(theirs, a, b)
+
+    for bounds in ((0.4, 0.25), (0.25, 0.4)):
+        gradient = vg.grad(f, (0, 1))(*bounds)
+        step = 1e-5
+        expected = [
+            (f(bounds[0] + step, bounds[1]) - f(bounds[0] - step, bounds[1])) / (2 * step),
+            (f(bounds[0], bounds[1] + step) - f(bounds[0], bounds[1] - step)) / (2 * step),
+        ]
+        np.testing.assert_allclose(gradient, expected, atol=1e-7)

@@ -185,6 +185,9 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
 
     wave, frequency = WAVES.get(options.get("weight", "")), options.get("wvar")
     low, high, options = plain_number(a), plain_number(b), plain_values(options)
+    if high < low:  # SciPy, too, exchanges the bounds, so that its intervals are in ascending order
+        integral, *rest = quad(func, b, a, args, full_output, **options)
+        return (-integral, *rest)
     found = scipy.integrate.quad(plain, low, high, full_output=1, **options)
     probe = func(
         copied(0.5 * (low + high))
