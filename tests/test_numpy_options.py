@@ -7,6 +7,7 @@ import pytest
 from leaves import leaf_of as leaf
 
 import viewgrad as vg
+import viewgrad.numpy
 from viewgrad.autograd import forward_ad, grad
 from viewgrad.tensor.tensor import is_scalar
 
@@ -683,3 +684,10 @@ def test_copyto_by_a_mask_takes_more_leading_dimensions(shape):
     np.testing.assert_array_equal(np.asarray(y.detach()), expected)
     y.sum().backward()
     assert x.grad.shape == shape and x.grad.sum().item() == 4.0
+
+
+def test_dtypes_are_options_of_functions_that_create_arrays():
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert vg.numpy.zeros_like(x, dtype=x.dtype, shape=(2,)).tolist() == [0, 0]
+    filled = vg.numpy.full_like(x, x[1], dtype=x.dtype, shape=(2,))
+    assert grad(filled.sum(), x)[0].tolist() == [0, 2, 0]

@@ -208,7 +208,7 @@ def _with_arrays(value: Any) -> Any:
 
 
 # Objects with a length and items that NumPy does not treat as sequences.
-NO_SEQUENCES: Final = (str, bytes, bytearray, memoryview, Mapping, Tensor, TypedArray)
+NO_SEQUENCES: Final = (str, bytes, bytearray, memoryview, Mapping, np.dtype, Tensor, TypedArray)
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
