@@ -756,3 +756,14 @@ def test_constants_and_arguments_in_results_are_compiled():
         found = compiled(leaf(v, 2.0), fit)
         assert found["loss"].item() == 2 * (v + 2) and found["fit"] is fit and found["helper"] is pairs
     assert compiled.specializations[0].fallback_reason is None
+
+
+def test_masks_are_assigned_in_compiled_functions():
+    def without_large(x):
+        kept = np.ma.array(x, mask=False)
+        kept[x > 2] = np.ma.masked
+        return np.ma.sum(kept * kept)
+
+    compiled = vg.compile(without_large)
+    for x in (np.array([1.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])):
+        assert vg.grad(compiled)(x).tolist() == (2 * x * (x <= 2)).tolist()

@@ -19,7 +19,9 @@ def is_same_array(one: Any, other: Any) -> bool:
     """Return whether two objects are arrays with the same dtype, shape and elements."""
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
         return False
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return one is other or one.tobytes() == other.tobytes()  # `numpy.ma.masked`, its own copy, has no bytes
 
 
 def is_same_constant(one: Any, other: Any) -> bool:
