@@ -237,7 +237,12 @@ def with_other_zeros(operand: Any) -> Any:
 
 
 def check_special(turn: int, program: Any) -> None:
-    """Check that finite values and gradients equal those of the same program without aliasing."""
+    """Check that finite values and gradients equal those of the same program without aliasing.
+
+    Without aliasing, a write is a selection by products with masks, which loses the signs of zeros.
+    """
+    if any(name in program.source() for name in ("arctan2", "copysign", "signbit", "angle")):
+        return
     weights = weights_for(program)
     ours, theirs = gradients(program, weights, 2), unaliased_gradients(program, weights, 2)
     tolerance = 2e-3 if any(leaf.single for leaf in program.leaves) else 1e-9
