@@ -484,7 +484,7 @@ KINDS = {
     ),
     "frame": (
         "import inspect\n",
-        "float(len(inspect.currentframe().f_globals) % 100)",
+        "float(inspect.currentframe().f_globals.get('zz9', 0))",
         "zz9 = 1",
     ),
     "dialect of csv": (
