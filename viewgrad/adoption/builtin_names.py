@@ -193,12 +193,12 @@ BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attri
 def _type_of(value: Any) -> Any:
     kind = type(value)
     if kind is float:
-        return NUMBERS["float"]
+        return FLOAT
     if issubclass(kind, Tensor):
         if not is_scalar(value):  # whose array may be that of a traced number
             return _array_type()
         name = value.dtype.type.__name__
-        return NUMBERS["float"] if name == "float64" else getattr(namespace("numpy"), name)
+        return FLOAT if name == "float64" else getattr(namespace("numpy"), name)
     if kind is complex:
         return NUMBERS["complex"]
     return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)

@@ -49,6 +49,11 @@ class AdoptedContainer:
         """Return whether the original has the same contents as before."""
         return len(self.original) == len(self._seen) and all(map(operator.is_, self.original, self._seen))
 
+    def forget_values(self: Any, handed: set[int]) -> None:
+        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
+        if not handed.isdisjoint(map(id, self)):
+            self._seen = [self]  # a value that the original never equals, even if it was cleared
+
 
 class AdoptedList(AdoptedContainer, list[Any]):
     """A list with adopted items; see `AdoptedContainer`."""
@@ -57,11 +62,6 @@ class AdoptedList(AdoptedContainer, list[Any]):
         seen = list(self.original)
         super().__setitem__(slice(None), list(map(self._adopted, seen)))
         self._seen = seen
-
-    def forget_values(self, handed: set[int]) -> None:
-        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
-        if not handed.isdisjoint(map(id, self)):
-            self._seen = [self]  # a value that the original never equals, even if it was cleared
 
     def write_original(self) -> None:
         """Copy the contents of this list into the original."""
@@ -121,6 +121,12 @@ class AdoptedDict(AdoptedContainer, dict[Any, Any]):
         users = self._unadopted(key)
         self.original[users] = self._seen[users] = self._unadopted(value)
 
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (self._for_users(),)
 
@@ -131,12 +137,6 @@ class AdoptedOrderedDict(AdoptedDict, collections.OrderedDict[Any, Any]):
     def copy(self) -> Any:
         """Return a new ordered dict with the same contents."""
         return collections.OrderedDict(self)
-
-    def __or__(self, other: Any) -> Any:
-        return self.copy() | other
-
-    def __ror__(self, other: Any) -> Any:
-        return other | self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return collections.OrderedDict, (self._for_users(),)
@@ -167,12 +167,6 @@ class AdoptedDefaultDict(AdoptedDict, collections.defaultdict[Any, Any]):
 
     __copy__ = copy
 
-    def __or__(self, other: Any) -> Any:
-        return self.copy() | other
-
-    def __ror__(self, other: Any) -> Any:
-        return other | self.copy()
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         return collections.defaultdict, (self._unadopted(self.default_factory), self._for_users())
 
@@ -186,11 +180,6 @@ class AdoptedSet(AdoptedContainer, set[Any]):
         super().clear()
         super().update(items)
         self._seen = seen
-
-    def forget_values(self, handed: set[int]) -> None:
-        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
-        if not handed.isdisjoint(map(id, self)):
-            self._seen = [self]
 
     def write_original(self) -> None:
         """Copy the contents of this set into the original."""
@@ -210,11 +199,6 @@ class AdoptedDeque(AdoptedContainer, collections.deque[Any]):
         seen = self.original.copy()
         collections.deque.__init__(self, list(map(self._adopted, seen)), seen.maxlen)
         self._seen = seen
-
-    def forget_values(self, handed: set[int]) -> None:
-        """Mark the contents as outdated if an item has one of the given addresses; see `refresh`."""
-        if not handed.isdisjoint(map(id, self)):
-            self._seen = [self]
 
     def write_original(self) -> None:
         """Copy the contents of this deque into the original."""
