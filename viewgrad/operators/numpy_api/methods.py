@@ -82,10 +82,8 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 def _copy(self: Any, order: Any = "C") -> Any:
     """Return a copy with the same history, by default in row-major order."""
     _in_columns(self, order)  # raises for unknown orders
-    flags, order = self._array.flags, order and order.upper()
-    if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
-        return copied(self) if flags.f_contiguous else contiguous_copy(self.transpose()).transpose()
-    return copied(self) if order == "K" or flags.c_contiguous else contiguous_copy(self)
+    made = in_layout(self, order or "C")
+    return copied(self) if made is self else made
 
 
 def _conj(self: Any) -> Any:
