@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..tensor.node import Edge, Node, input_nr_of, node_of
-from ..tensor.tensor import Tensor, current_edge
+from ..tensor.tensor import Tensor, current_edge, edge_to
 
 
 @attrs.frozen(eq=False)
@@ -47,7 +47,7 @@ class GradientEdge:
     @property
     def edge(self) -> Node | Edge:
         """The edge that leads to the value."""
-        return self.node if self.node.outputs == 1 else Edge(self.node, self.output_nr)
+        return edge_to(self.node, self.output_nr)
 
     def form(self) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Return the shape and dtype of the value.
