@@ -33,7 +33,7 @@ RNG = np.random.default_rng(5)
 
 @pytest.fixture
 def no_writes(monkeypatch):
-    """Raise an error for any write to memory, all of which increment the version counter."""
+    """Make each write to memory fail: writes increment the version counter, which this replaces."""
 
     def refuse(storage, version):
         assert not version, "a write"
