@@ -50,3 +50,39 @@ def test_errors_match_python():
         math.exp(vg.Tensor(1000.0))
     with pytest.raises(TypeError, match="one element"):
         math.sin(vg.Tensor(np.ones(2)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("make", [vg.Tensor, lambda value: vg.Tensor([value])[0], lambda value: vg.Tensor([value])])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("sqrt", (-1.0,)), ("log", (0.0,)), ("log1p", (-1.0,)), ("atanh", (1.0,)), ("acosh", (0.5,)), ("asin", (-2.0,)),
+     ("log", (-1.0, 2.0)), ("log", (2.0, -1.0)), ("log", (2.0, 1.0)), ("log", (0.0, 2.0))],
+)  # fmt: skip
+def test_errors_of_domains_are_raised_without_a_warning(name, arguments, make):
+    with pytest.raises((ValueError, ZeroDivisionError)) as expected:
+        getattr(python, name)(*arguments)
+    for at in range(len(arguments)):
+        with pytest.raises(expected.type):
+            getattr(math, name)(*(make(each) if i == at else each for i, each in enumerate(arguments)))
+
+
+@pytest.mark.parametrize("number", [True, 2, np.float64(0.5), np.float32(0.5), np.int64(1), np.array(0.5), "0.5"])
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "floor", "isnan"])
+def test_other_types_of_numbers_have_the_result_and_error_of_python(name, number):
+    try:
+        expected = getattr(python, name)(number)
+    except TypeError:
+        with pytest.raises(TypeError):
+            getattr(math, name)(number)
+        return
+    found = getattr(math, name)(number)
+    assert type(found) is type(expected) and found == expected
+
+
+def test_scalars_and_integers_and_infinities():
+    x = vg.Tensor([4.0], requires_grad=True)
+    assert vg.autograd.grad(math.sqrt(x[0]), [x])[0].tolist() == [0.25]
+    assert math.sqrt(vg.Tensor(np.int64(4))).item() == 2.0
+    assert math.exp(vg.Tensor(np.inf)).item() == np.inf
+    assert math.hypot(vg.Tensor(np.inf), vg.Tensor(np.nan)).item() == np.inf

@@ -14,6 +14,7 @@ from .operators.define import OPERATORS
 from .operators.numpy_api.adapted import lost
 from .operators.numpy_api.conversion import carries_history
 from .tensor.creation import as_operand, holds_tensor
+from .tensor.modes import GRAD, current_mode
 from .tensor.tensor import Tensor
 from .tensor.trace_hooks import observed
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
+FLOAT64: Final = np.dtype(np.float64)
+isfinite = math.isfinite
 # Functions of `math` that are operators, under the same or another name.
 NAMED: Final = {
     "acos": "arccos",
@@ -46,6 +49,7 @@ NAMED: Final = {
     "fmod": "fmod",
     "gamma": "gamma",
     "lgamma": "gammaln",
+    "log": "log",
     "log10": "log10",
     "log1p": "log1p",
     "log2": "log2",
@@ -57,6 +61,7 @@ NAMED: Final = {
     "tan": "tan",
     "tanh": "tanh",
 }
+OF_TWO: Final = frozenset({"atan2", "copysign", "fmod", "pow"})  # those of two arguments
 # Arguments for which Python raises an error and NumPy returns NaN or infinity.
 DOMAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "sqrt": lambda x: x < 0,
@@ -98,10 +103,7 @@ def _operator(name: str) -> Callable[..., Any]:
     operator = OPERATORS[NAMED[name]].function
     refused = DOMAIN.get(name)
 
-    @functools.wraps(plain)
-    def function(*args: Any) -> Any:
-        if not any(isinstance(arg, Tensor) for arg in args):
-            return plain(*args)
+    def of_tensors(*args: Any) -> Any:
         scalars = [_scalar(arg) for arg in args]
         if refused is not None and _holds(refused, scalars[0]):
             raise ValueError("math domain error")
@@ -110,7 +112,20 @@ def _operator(name: str) -> Callable[..., Any]:
             plain(*map(_number, scalars))  # raises Python's error, if any
         return result
 
-    return function
+    def of_one(x: Any, /) -> Any:
+        kind = type(x)
+        if kind is float or kind is int:
+            return plain(x)
+        if kind is Tensor and (number := x._array).dtype is FLOAT64 and not number.ndim and current_mode() <= GRAD:
+            # As in `of_tensors`, whose checks cost more than the operator.
+            if (refused is None or not refused(number)) and isfinite((result := operator(x))._array):
+                return result
+        return of_tensors(x) if isinstance(x, Tensor) else plain(x)
+
+    def of_two(x: Any, y: Any, /) -> Any:
+        return of_tensors(x, y) if isinstance(x, Tensor) or isinstance(y, Tensor) else plain(x, y)
+
+    return functools.wraps(plain)(of_two if name in OF_TWO else of_one)
 
 
 def _constant(name: str) -> Callable[..., Any]:
@@ -118,7 +133,11 @@ def _constant(name: str) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def function(*args: Any, **kwargs: Any) -> Any:
-        return plain(*map(_number, args), **{key: _number(value) for key, value in kwargs.items()})
+        if kwargs:
+            kwargs = {key: _number(value) for key, value in kwargs.items()}
+        elif len(args) == 1 and type(args[0]) is float:  # frequent in loops
+            return plain(args[0])
+        return plain(*map(_number, args), **kwargs)
 
     return function
 
@@ -135,21 +154,32 @@ def _other(name: str) -> Callable[..., Any]:
     return function
 
 
+_natural_log: Final = _operator("log")
+
+
 def log(x: Any, *base: Any) -> Any:
     """Return the natural logarithm, or the logarithm to a given base."""
+    if not base:
+        return _natural_log(x)
     if not isinstance(x, Tensor) and not any(isinstance(each, Tensor) for each in base):
         return math.log(x, *base)
-    if _holds(DOMAIN["log"], x):
-        raise ValueError("math domain error")
-    logarithm = OPERATORS["log"].function(_scalar(x) * 1.0)
-    return logarithm / OPERATORS["log"].function(_scalar(base[0]) * 1.0) if base else logarithm
+    numerator, denominator = _natural_log(x), _natural_log(*base)
+    if _holds(lambda value: value == 0, denominator):
+        raise ZeroDivisionError("division by zero")
+    return numerator / denominator
 
 
 def hypot(*coordinates: Any) -> Any:
     """Return the Euclidean norm of a vector given by its coordinates."""
-    if not any(isinstance(each, Tensor) for each in coordinates):
+    for each in coordinates:
+        if isinstance(each, Tensor):
+            break
+    else:
         return math.hypot(*coordinates)
-    return np.stack([_scalar(each) * 1.0 for each in coordinates]).vector_norm()  # type: ignore[attr-defined]
+    scalars = [_scalar(each) * 1.0 for each in coordinates]
+    if len(scalars) == 2:
+        return OPERATORS["hypot"].function(*scalars)
+    return np.stack(scalars).vector_norm()  # type: ignore[attr-defined]
 
 
 def dist(p: Any, q: Any) -> Any:
