@@ -32,6 +32,7 @@ CASES = {
     "test_operator_newcomers.py::*": 8,
     "test_checkpoint.py::*": 8,
     "test_captured_state.py::*": 8,
+    "test_adopted_caches.py::*": 8,
     "test_adopted_standard_library.py::*": 10,
     "test_adoption_scipy_objects.py::*": 10,
     "test_source_drawn.py::*": 8,

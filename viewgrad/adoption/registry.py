@@ -27,6 +27,7 @@ from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
 from .builtin_names import CLASS_OF_VIEW, original_builtin
+from .caches import Exchange, adopted_cache
 from .classes import (
     FUNCTIONS,
     LISTS,
@@ -43,7 +44,7 @@ from .classes import (
 from .containers import CONTAINERS, HOLDING, contents_of
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import Conversion, converted, may_change
-from .function_tools import adopted_cache, adopted_dispatch, adopted_dispatch_method, is_single_dispatch
+from .function_tools import adopted_dispatch, adopted_dispatch_method, is_single_dispatch
 from .global_names import AdoptedGlobals, AdoptedModule, FunctionSnapshot, is_as_it_was, own_globals, parts_of
 from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .made_objects import hand_over
@@ -278,6 +279,21 @@ class AdoptionRegistry:
                 for view in _alive(self._live_views.values()):
                     flush_view(view)
                 self._synchronize_all_cells()
+
+    @contextlib.contextmanager
+    def users_code(self) -> Iterator[None]:
+        """A context in which adopted code runs the user's own functions."""
+        states = [module._state for module in list(self._modules.values())]
+        for state in states:
+            if state.may_be_assigned:
+                state.flush()
+        self.flush()
+        try:
+            yield
+        finally:
+            for state in states:
+                state.refresh()
+            self.refresh(states)
 
     def _unadopted(self, value: Any) -> Any:
         """Return the user's own object for a value that adopted code assigns; objects created by adopted code have none
@@ -668,7 +684,7 @@ class AdoptionRegistry:
         if found is None or found.__wrapped__ is not inner:
             if inner is cached.__wrapped__:
                 return cached
-            found = adopted_cache(cached, inner, self.adopted)
+            found = adopted_cache(cached, inner, Exchange(self.adopted, original_of, self.users_code))
             self._remembering.add(found)
             self._functions[cached] = weakref.ref(found)
             _ORIGINALS[found] = weakref.ref(cached)
@@ -813,9 +829,7 @@ def _alive(references: Iterable[weakref.ref[Any]]) -> list[Any]:
 
 def is_adopted(value: Any) -> bool:
     """Return whether a function is an adopted version, or is defined in one."""
-    return type(value) is types.FunctionType and (
-        value in _ORIGINALS or ADOPTED in value.__globals__
-    )
+    return type(value) is types.FunctionType and (value in _ORIGINALS or ADOPTED in value.__globals__)
 
 
 def original_of(value: Any) -> Any:
@@ -841,8 +855,10 @@ def original_of(value: Any) -> Any:
         function, instance = original_of(value.__func__), original_of(value.__self__)
         same = function is value.__func__ and instance is value.__self__
         return value if same else types.MethodType(function, instance)
-    elif isinstance(value, type) and ORIGINAL in vars(value):
-        return vars(value)[ORIGINAL]
+    elif isinstance(value, type):
+        made = vars(value).get(CLASS_OF_VIEW, value)
+        if ORIGINAL in vars(made):
+            return vars(made)[ORIGINAL]
     found = original_of_view(value) if not isinstance(value, type) else MISSING
     if found is MISSING:
         found = original_of_counterpart(value)

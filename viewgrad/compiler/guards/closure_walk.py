@@ -613,8 +613,11 @@ def _is_opaque(value: Any, kind: type) -> bool:
 
 
 def _wraps_library_function(cached: Any) -> bool:
+    """Return whether a library caches the results of a function of its own, rather than the user's program."""
     wrapped = cached.__wrapped__
-    return isinstance(wrapped, types.FunctionType) and is_library_function(wrapped)
+    if not isinstance(wrapped, types.FunctionType) or not is_library_function(wrapped):
+        return False
+    return getattr(sys.modules.get(wrapped.__module__), wrapped.__name__, None) is not wrapped
 
 
 def _is_property(kind: type, name: str) -> bool:
