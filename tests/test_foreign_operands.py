@@ -231,3 +231,74 @@ def test_ufuncs_of_a_tensor_and_an_object_of_such_a_class_defer_to_it(name):
         assert found.requires_grad and found.detach().numpy() == pytest.approx(expected)
     with pytest.raises(UnsupportedTypeError):
         getattr(vnp, name)(x, object())
+
+
+class Polynomial:
+    """A sequence of coefficients with operators that are not elementwise."""
+
+    def __init__(self, coefficients):
+        self.coefficients = list(coefficients)
+
+    def __radd__(self, other):
+        return Polynomial([self.coefficients[0] + other, *self.coefficients[1:]])
+
+    def __rtruediv__(self, other):
+        return Polynomial([other / self.coefficients[0]])
+
+    def __gt__(self, other):
+        return Polynomial([self.coefficients[0] - other])
+
+    def __len__(self):
+        return len(self.coefficients)
+
+    def __getitem__(self, index):
+        return self.coefficients[index]
+
+
+class Pair(tuple):
+    """A tuple with a sum of its own."""
+
+    __slots__ = ()
+
+    def __radd__(self, other):
+        return Pair((self[0] + other, self[1]))
+
+
+class Before(Polynomial):
+    """A class that takes precedence over arrays."""
+
+    __array_priority__ = 1.0
+
+
+OF_SEQUENCES = {
+    "sum": lambda x: sum(x + Polynomial([x * x, 2.0])),
+    "quotient": lambda x: sum(x / Polynomial([x * x, 2.0])),
+    "comparison": lambda x: sum(x < Polynomial([x * x, 2.0])),
+    "subclass of tuple": lambda x: sum(x + Pair((x * x, 2.0))),
+    "augmented": lambda x: sum(augmented(x, Polynomial([x * x, 2.0]))),
+}
+
+
+def augmented(total, term):
+    total += term
+    return total
+
+
+@pytest.mark.parametrize("name", OF_SEQUENCES)
+def test_sequences_with_operators_of_their_own_beside_numbers(name):
+    program = OF_SEQUENCES[name]
+    value, slope = vg.value_and_grad(program)(1.5)
+    assert value == program(1.5)
+    assert slope == pytest.approx((program(1.5 + 1e-6) - program(1.5 - 1e-6)) / 2e-6)
+    leaf = leaf_of(1.5)
+    assert program(leaf).item() == program(1.5)
+
+
+def test_sequences_with_a_priority_beside_arrays():
+    def program(x):
+        return (x + Before([x[0], 2.0]))[0].sum() + augmented(x * 2, Before([1.0]))[0].sum()
+
+    x = np.array([1.5, 0.5])
+    value, slopes = vg.value_and_grad(program)(x)
+    assert value == program(x) and slopes.tolist() == [5.0, 3.0]
+    assert vg.grad(lambda x: (x * [1.0, x[0]] + Pair((x[0], 1.0))).sum())(x).tolist() == [2.5, 1.5]

@@ -272,3 +272,34 @@ def test_a_new_axis_as_the_only_index_of_an_addition(add, mode):
         dual = forward_ad.make_dual(y, vg.ones(2)) if mode is forward_ad.dual_level else y
         add(dual, None, [[0.5, 0.7]])
     np.testing.assert_array_equal(dual.detach(), expected)
+
+
+class Position:
+    """An object that is an integer index."""
+
+    def __index__(self):
+        return 1
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([0, 2])
+
+
+class Positions:
+    """An object that is an array of indices."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([0, 2])
+
+
+@pytest.mark.parametrize("index", [Position(), (None, Position()), slice(Position(), None), Positions()])
+def test_objects_as_indices(index):
+    def f(x):
+        y = x * 1.0
+        y[index] = x[index] * 3
+        return (y * y).sum()
+
+    x = np.array([1.0, 2.0, 4.0])
+    value, slopes = vg.value_and_grad(f)(x)
+    written = np.ones(3)
+    written[index] = 9.0
+    assert value == f(x) and slopes.tolist() == (2 * written * x).tolist()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections import UserList, deque
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError, UnsupportedTypeError
-from ..tensor.creation import as_operand, from_number
+from ..tensor.creation import COMMON, as_operand, from_number
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import no_grad
 from ..tensor.node import new
@@ -38,6 +40,13 @@ FLOAT64: Final = np.dtype(np.float64)
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
 
 
+# Operands that are converted to tensors, whatever methods their classes define.
+WITHOUT_OPERATORS: Final = COMMON | {list, tuple}
+NUMBERS_AND_ARRAYS: Final = (Tensor, np.ndarray, np.generic, Number)
+# Classes whose methods for operators join and repeat sequences, or do nothing.
+SEQUENCES: Final = (object, list, tuple, deque, UserList)
+
+
 def number_beside_scalar(value: Any) -> Any:
     """Return a Python number or a 0-d array as a float64, or None for anything else."""
     if type(value) in NUMBERS:
@@ -45,30 +54,69 @@ def number_beside_scalar(value: Any) -> Any:
     return value[()] if type(value) is np.ndarray and not value.ndim and value.dtype is FLOAT64 else None
 
 
-def operands(*values: Any) -> Sequence[Any]:
-    """Convert the operands of an elementwise operator to tensors.
+def defers(tensor: Tensor, other: Any, method: str) -> bool:
+    """Return whether the class of `other` computes the result of an operator of Python.
+
+    For a number its method is called, as for a Python float; for an array, as in NumPy, if the class has a higher
+    `__array_priority__` or no ufuncs.
+
+    Arguments:
+        tensor: one operand.
+        other: the other operand.
+        method: the name of the method of the class of `other`, such as `"__radd__"`.
+    """
+    kind = type(other)
+    if kind in WITHOUT_OPERATORS or isinstance(other, NUMBERS_AND_ARRAYS):
+        return False
+    own = getattr(kind, method, None)
+    if own is None or any(own is getattr(sequence, method, None) for sequence in SEQUENCES):
+        return False
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None
+    return not tensor._array.ndim or getattr(other, "__array_priority__", 0.0) > 0
+
+
+def operands_unless(method: str | None) -> Callable[..., Sequence[Any]]:
+    """Return the function that converts the operands of an elementwise operator to tensors.
 
     Python numbers adopt the dtype of the others (NEP 50).
+
+    Arguments:
+        method: the name of the method by which the class of the other operand may compute the result itself, in which
+            case the function raises `UnsupportedTypeError`; None for functions, which convert all operands.
     """
-    if len(values) == 2:  # a tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 us
-        first, second = values
-        if type(first) is Tensor:
-            if type(second) is float or type(second) is int:
-                return first, constant(second, first._array.dtype)
-        elif type(second) is Tensor and (type(first) is float or type(first) is int):
-            return constant(first, second._array.dtype), second
-    dtypes = [
-        value._array.dtype if isinstance(value, Tensor) else value.dtype
-        for value in values
-        if isinstance(value, (Tensor, np.ndarray, np.generic))
-    ]
-    if not dtypes:
-        return [as_operand(value) for value in values]
-    try:
-        dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
-    except np.exceptions.DTypePromotionError as error:  # for example, of a date and a number
-        raise UnsupportedTypeError(str(error)) from None
-    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+
+    def operands(*values: Any) -> Sequence[Any]:
+        if len(values) == 2:  # a tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 us
+            first, second = values
+            if type(first) is Tensor:
+                if type(second) is float or type(second) is int:
+                    return first, constant(second, first._array.dtype)
+            elif type(second) is Tensor and (type(first) is float or type(first) is int):
+                return constant(first, second._array.dtype), second
+            if method is not None:
+                tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
+                if defers(tensor, other, method):
+                    raise UnsupportedTypeError(f"the class {type(other).__name__} defines {method} for this operator")
+        dtypes = [
+            value._array.dtype if isinstance(value, Tensor) else value.dtype
+            for value in values
+            if isinstance(value, (Tensor, np.ndarray, np.generic))
+        ]
+        if not dtypes:
+            return [as_operand(value) for value in values]
+        try:
+            dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
+        except np.exceptions.DTypePromotionError as error:  # for example, of a date and a number
+            raise UnsupportedTypeError(str(error)) from None
+        return [
+            constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values
+        ]
+
+    return operands
+
+
+operands: Final = operands_unless(None)
 
 
 def foreign_operand(first: Any, second: Any) -> Any:

@@ -1,7 +1,7 @@
 """Python's operators on tensors, which share the code of the generated functions to avoid an additional call.
 
-Only one global name differs: the function for operands that cannot be converted, which returns NotImplemented, so that
-Python tries the other operand's class.
+Two global names differ: the conversion of the operands, which refuses objects whose own class handles the operator, and
+the function for operands that cannot be converted, which returns NotImplemented, so that Python tries the other class.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..tensor.tensor import Tensor, is_scalar
 from . import OPERATORS
 from .codegen.generate import augmented, reflected, with_names
 from .numpy_api.dispatch import write_out
-from .operands import operands
+from .operands import operands_unless
 
 __all__: list[str] = []
 
@@ -29,13 +29,15 @@ SAME_ORDER = {
 COMMUTATIVE = ("add", "mul", "and", "or", "xor")
 OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+EQUALITY = {"eq": "equal", "ne": "not_equal"}
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
-def _when_called(form: Callable[[Any], Any], operator: Any, name: str) -> Any:
+def _when_called(form: Callable[[Any], Any], operator: Any, name: str, python: str) -> Any:
     """Return the reflected or augmented form of an operator as a method that is generated on the first call."""
 
     def first_call(self: Any, other: Any) -> Any:
-        method = _as_method(form(operator))
+        method = _as_method(form(operator), f"__r{python}__")
         setattr(Tensor, name, method)
         return method(self, other)
 
@@ -46,6 +48,9 @@ def _not_implemented(first: Any, second: Any) -> Any:
     return NotImplemented
 
 
+_operands_of_product = operands_unless("__rmul__")
+
+
 def _factors(first: Any, second: Any) -> Any:
     """Return the operands of a product; if the other operand is an integer, Python itself repeats a list."""
     number, other = (first, second) if isinstance(first, Tensor) else (second, first)
@@ -53,35 +58,40 @@ def _factors(first: Any, second: Any) -> Any:
         raise UnsupportedTypeError(
             "a list times an integer repeats the list; to multiply its items, convert it to an array"
         )
-    return operands(first, second)
+    return _operands_of_product(first, second)
 
 
-def _as_method(function: Any) -> Any:
-    """Return a generated function as a method for one of Python's operators."""
-    names: dict[str, Any] = {"foreign_operand": _not_implemented}
-    if function is OPERATORS["mul"].function:
-        names["operands"] = _factors
-    return with_names(function, names)
+def _as_method(function: Any, name: str) -> Any:
+    """Return a generated function as a method for one of Python's operators.
+
+    Arguments:
+        function: the function.
+        name: the name of the method that the class of the other operand may define for this operator.
+    """
+    convert = _factors if name == "__rmul__" else operands_unless(name)
+    return with_names(function, {"foreign_operand": _not_implemented, "operands": convert})
 
 
 def _install() -> None:
     for python, name in SAME_ORDER.items():
         operator = OPERATORS[name]
-        method = _as_method(operator.function)
+        method = _as_method(operator.function, f"__r{python}__")
         setattr(Tensor, f"__{python}__", method)
-        from_right = method if python in COMMUTATIVE else _when_called(reflected, operator, f"__r{python}__")
+        from_right = method if python in COMMUTATIVE else _when_called(reflected, operator, f"__r{python}__", python)
         setattr(Tensor, f"__r{python}__", from_right)
         if operator.has_inplace:
-            setattr(Tensor, f"__i{python}__", _when_called(augmented, operator, f"__i{python}__"))
-    for python, name in (OF_ONE | COMPARISONS).items():
-        setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name].function))
+            setattr(Tensor, f"__i{python}__", _when_called(augmented, operator, f"__i{python}__", python))
+    for python, name in OF_ONE.items():
+        setattr(Tensor, f"__{python}__", OPERATORS[name].function)
+    for python, name in COMPARISONS.items():
+        setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name].function, f"__{MIRRORED[python]}__"))
 
 
 pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATORS["square"].inplace_function
-power, power_ = _as_method(pow_.function), _as_method(pow_.inplace_function)
-equal, not_equal = _as_method(OPERATORS["equal"].function), _as_method(OPERATORS["not_equal"].function)
-floor_divide = _as_method(OPERATORS["floor_divide"].function)
-matmul = _as_method(OPERATORS["matmul"].function)
+power, power_ = _as_method(pow_.function, "__rpow__"), _as_method(pow_.inplace_function, "__rpow__")
+equal, not_equal = (_as_method(OPERATORS[name].function, f"__{python}__") for python, name in EQUALITY.items())
+floor_divide = _as_method(OPERATORS["floor_divide"].function, "__rdivmod__")
+matmul = _as_method(OPERATORS["matmul"].function, "__rmatmul__")
 where = OPERATORS["where"].function
 NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 

@@ -6,13 +6,14 @@ each is proportional to the indexed part.
 
 from __future__ import annotations
 
+from operator import index as index_of
 from operator import setitem
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from ..tensor.creation import as_assigned, as_operand
+from ..tensor.creation import COMMON, as_assigned, as_its_array, as_operand
 from ..tensor.indices import BASIC, add_at, plain_slice
 from ..tensor.interceptors import Call, run_with_features
 from ..tensor.modes import FORWARD, GRAD, current_mode
@@ -45,6 +46,8 @@ def normalised(index: Any) -> tuple[Any, bool]:
         if type(item) in BASIC:
             result.append(item)
             continue
+        if type(item) not in COMMON and not hasattr(item, "__index__"):
+            item = as_its_array(item)
         if isinstance(item, Tensor):
             item = array_of_index(item)
             if item.ndim or (item.dtype.kind in "iu" and keeps_indices()):
@@ -53,8 +56,8 @@ def normalised(index: Any) -> tuple[Any, bool]:
                 result.append(item)
                 basic = False
                 continue
-        if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
-            result.append(int(item))
+        if hasattr(item, "__index__") and not isinstance(item, (bool, np.bool_, np.ndarray)):
+            result.append(index_of(item))
         else:  # also for a 0-d array, with which NumPy reads a copy
             array = np.array(item)
             if array.size == 0 and not isinstance(item, np.ndarray):
