@@ -252,6 +252,30 @@ def test_compiled_gradients_of_reads_start_from_zero(name, executor):
         np.testing.assert_allclose(compiled(np.array(x)), vg.grad(f)(np.array(x)))
 
 
+GRADIENTS_OF_SCALARS = {
+    "quotient": lambda x: x[0] / x[1],
+    "exponential": lambda x: np.exp(x[0]) * x[1],
+    "norm": lambda x: np.linalg.norm(x) * x[2],
+    "loop": lambda x: normalised(x).prod(),
+}
+
+
+def normalised(x):
+    y = np.zeros(3)
+    for i in range(3):
+        y[i] = x[i] / x[0] + np.sqrt(x[i])
+    return y
+
+
+@pytest.mark.parametrize("name", GRADIENTS_OF_SCALARS)
+def test_compiled_gradients_of_operators_that_save_a_scalar_result(name):
+    f = GRADIENTS_OF_SCALARS[name]
+    compiled = vg.compile(vg.grad(f), executor="python")
+    for x in ([1.0, 0.3, 2.0], [1.5, 0.1, 3.0], [2.5, 0.7, 3.0]):
+        np.testing.assert_allclose(compiled(np.array(x)), vg.grad(f)(np.array(x)))
+    assert "eagerly" not in compiled.explain()
+
+
 def test_writes_after_tracing_has_failed():
     def f(x):
         table = np.zeros((2, 2))

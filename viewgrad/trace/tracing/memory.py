@@ -58,6 +58,8 @@ def identified(tensor: Any) -> Any:
     if isinstance(array, np.generic):
         number = np.ndarray.__new__(TracedNumber, (), array.dtype)
         number[()] = array
+        if tensor._saved is not None and tensor._saved.array is array:  # a node saved the result of its operator
+            tensor._saved.array = number
         tensor._array = array = number
     return array
 
