@@ -19,6 +19,9 @@ def source_text(thing: Any) -> str:
         return KNOWN[thing]
     except (KeyError, TypeError):
         text = inspect.getsource(thing)
+    if isinstance(thing, type) and f"class {thing.__name__}" not in text:
+        # Since Python 3.13 a class entered interactively is looked up by its line in the file of `__main__`.
+        raise OSError(f"the source of {thing.__name__} is not in the file of its module")
     try:
         KNOWN[thing] = text
     except TypeError:  # not weakly referenceable, or not hashable
