@@ -55,6 +55,8 @@ class Interrupter:
                 return None  # a finalizer, in which Python ignores exceptions
             frame.f_trace_opcodes = self.bytecodes
             return self
+        if frame.f_lineno is None:
+            return self  # a generator that is being freed, in which Python ignores exceptions too
         is_place = event == ("opcode" if self.bytecodes else "line")
         if is_place and not at_a_lock(frame.f_code.co_filename, frame.f_lineno):
             if self.passed == self.place:
