@@ -248,8 +248,23 @@ class Length:
         return complex(self.metres[0], 2.0)
 
 
+LENGTHS = np.array([1.5, 2.0])
+
+
+def stored(lengths):
+    table = np.zeros(len(lengths))
+    for number, length in enumerate(lengths):
+        table[number] = length
+    table[1:] = lengths[0]
+    return table.prod()
+
+
 def test_objects_that_convert_themselves_to_numbers():
     check(lambda x: float(Length(x)) ** 2 + abs(complex(Length(x))))
+    check(lambda x: x * float(Length(LENGTHS[0])) + x * math.sin(Length(LENGTHS[1])))
+    check(lambda x: math.sin(Length(x)) + math.hypot(Length(x), x) + math.pow(x, Length(x)) + math.log(Length(x), 3.0))
+    check(lambda x: math.fsum([Length(x), x]) * math.isclose(Length(x), x) * math.atan2(2.0, Length(x)))
+    check(lambda x: stored([Length(x), Length(LENGTHS[0])]))
     with pytest.raises(TypeError, match="float"):
         vg.grad(lambda x: x * float(object()))(1.0)
 

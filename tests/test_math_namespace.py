@@ -86,3 +86,7 @@ def test_scalars_and_integers_and_infinities():
     assert math.sqrt(vg.Tensor(np.int64(4))).item() == 2.0
     assert math.exp(vg.Tensor(np.inf)).item() == np.inf
     assert math.hypot(vg.Tensor(np.inf), vg.Tensor(np.nan)).item() == np.inf
+
+
+def test_names_are_those_of_this_version_of_python():
+    assert all(hasattr(math, name) == hasattr(python, name) for name in ("sumprod", "fma", "cbrt", "exp2", "hypot"))

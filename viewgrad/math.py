@@ -13,7 +13,7 @@ from .numpy.namespace import added_names, unbound
 from .operators.define import OPERATORS
 from .operators.numpy_api.adapted import lost
 from .operators.numpy_api.conversion import carries_history
-from .tensor.creation import as_operand, holds_tensor
+from .tensor.creation import as_its_number, as_operand, holds_tensor
 from .tensor.modes import GRAD, current_mode
 from .tensor.tensor import Tensor
 from .tensor.trace_hooks import observed
@@ -79,13 +79,14 @@ CONSTANT: Final = frozenset("ceil floor trunc isfinite isinf isnan isclose comb 
 
 
 def _scalar(value: Any) -> Any:
-    tensor = as_operand(value)
+    tensor = as_operand(as_its_number(value))
     if tensor.size != 1:
         raise TypeError("only tensors of one element can be used as numbers; use viewgrad.numpy for arrays")
     return tensor.reshape(()) if tensor.ndim else tensor
 
 
 def _number(value: Any) -> Any:
+    value = as_its_number(value)
     return value.detach().item() if isinstance(value, Tensor) else value
 
 
@@ -120,10 +121,18 @@ def _operator(name: str) -> Callable[..., Any]:
             # As in `of_tensors`, whose checks cost more than the operator.
             if (refused is None or not refused(number)) and isfinite((result := operator(x))._array):
                 return result
-        return of_tensors(x) if isinstance(x, Tensor) else plain(x)
+        return of_tensors(x) if isinstance(x, Tensor) else of_objects(x)
 
     def of_two(x: Any, y: Any, /) -> Any:
-        return of_tensors(x, y) if isinstance(x, Tensor) or isinstance(y, Tensor) else plain(x, y)
+        return of_tensors(x, y) if isinstance(x, Tensor) or isinstance(y, Tensor) else of_objects(x, y)
+
+    def of_objects(*args: Any) -> Any:
+        try:
+            return plain(*args)
+        except TypeError:
+            if not any(isinstance(as_its_number(arg), Tensor) for arg in args):
+                raise
+        return of_tensors(*args)
 
     return functools.wraps(plain)(of_two if name in OF_TWO else of_one)
 
@@ -161,6 +170,7 @@ def log(x: Any, *base: Any) -> Any:
     """Return the natural logarithm, or the logarithm to a given base."""
     if not base:
         return _natural_log(x)
+    x, *base = map(as_its_number, (x, *base))  # type: ignore[assignment]
     if not isinstance(x, Tensor) and not any(isinstance(each, Tensor) for each in base):
         return math.log(x, *base)
     numerator, denominator = _natural_log(x), _natural_log(*base)
@@ -172,7 +182,7 @@ def log(x: Any, *base: Any) -> Any:
 def hypot(*coordinates: Any) -> Any:
     """Return the Euclidean norm of a vector given by its coordinates."""
     for each in coordinates:
-        if isinstance(each, Tensor):
+        if isinstance(each if type(each) is float else as_its_number(each), Tensor):
             break
     else:
         return math.hypot(*coordinates)
@@ -191,7 +201,7 @@ def dist(p: Any, q: Any) -> Any:
 
 def fsum(seq: Iterable[Any]) -> Any:
     """Return the sum of numbers; tensors are added in order."""
-    items = list(seq)
+    items = list(map(as_its_number, seq))
     return sum(items[1:], items[0]) if holds_tensor(items) else math.fsum(items)
 
 
@@ -264,6 +274,8 @@ for _name in __all__:
         globals()[_name] = _constant(_name)
     else:
         globals()[_name] = _other(_name) if callable(_value) else _value
+for _name in _HERE.difference(__all__):  # functions that this version of Python does not have
+    del globals()[_name]
 unbound(math, globals(), __name__)
 globals().update(__getattr__=added_names(math))
 

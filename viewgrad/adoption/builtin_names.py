@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.creation import as_its_number
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
@@ -63,9 +64,9 @@ class NumberType(type):
         if any(map(carries_history, args)):
             return cls._cast(*args)
         if len(args) == 1:  # Python rejects a tensor returned by a user's method
-            method = getattr(type(args[0]), f"__{cls.python.__name__}__", None)
-            if type(method) is types.FunctionType and carries_history(found := method(args[0])):
-                return cls._cast(found)
+            found = as_its_number(args[0], f"__{cls.python.__name__}__")
+            if found is not args[0]:
+                return cls._cast(found) if carries_history(found) else cls.python(found)
         return cls.python(*args, **kwargs)
 
     def _cast(cls, value: Any, imaginary: Any = 0.0) -> Any:

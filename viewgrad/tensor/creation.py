@@ -6,6 +6,7 @@ import math
 from array import array as TypedArray
 from collections.abc import Mapping
 from numbers import Rational
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -183,6 +184,24 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
     return value
 
 
+def as_its_number(value: Any, method: str = "__float__") -> Any:
+    """Convert an object to the number that its method returns, which may be a tensor; `float` and `complex` reject it.
+
+    Other objects are returned unchanged. Among them are arrays of other libraries, which would lose their history.
+
+    Arguments:
+        value: the object.
+        method: `"__float__"` or `"__complex__"`.
+    """
+    kind = type(value)
+    convert = getattr(kind, method, None)
+    if type(convert) is FunctionType and not isinstance(value, (Tensor, np.ndarray)):
+        made = convert(value)
+        if isinstance(made, Tensor) or (isinstance(made, (float, complex)) and not hasattr(kind, "__array__")):
+            return made
+    return value
+
+
 # Types of arguments, and of items of lists, that never contain tensors in a form of their own.
 COMMON: Final = frozenset({
     Tensor, np.ndarray, float, int, bool, complex, str, bytes, type(None), slice, range, type, type(Ellipsis),
@@ -231,6 +250,9 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
             np.asarray(made._array.tolist(), dtype)  # keeps the dtype
         return made
     except (UnsupportedTypeError, TypeError):
+        made = as_its_number(value)
+        if made is not value:
+            return as_operand(made)
         if not (value is None or isinstance(value, (str, bytes, list, tuple))):
             raise
         if holds_tensor(value):
