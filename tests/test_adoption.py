@@ -1252,6 +1252,19 @@ def kinds_of(x):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["detach", "numpy", "append", "split", "requires_grad", "shape", "tolist"])
+def test_tensors_have_the_attributes_of_arrays(name):
+    found = []
+
+    def program(x):
+        table = x * np.ones(2)
+        found.append((hasattr(table, name), hasattr(table[0], name)))
+        return (table.detach() if hasattr(table, "detach") else table).prod()
+
+    check(program)
+    assert set(found) == {(hasattr(np.ones(2), name), hasattr(np.float64(1.0), name))}
+
+
 def test_scalars_are_not_containers():
     for x in (np.float64(1.5), np.ones(2), np.ones((2, 2))):
         found = []

@@ -10,6 +10,8 @@ import types
 import typing
 from typing import Any, Final
 
+import numpy as np
+
 from ..tensor.tensor import Tensor, is_scalar
 
 NAMES: Final = ("Iterable", "Sized", "Container", "Collection")
@@ -74,5 +76,15 @@ def replaced_module(name: str) -> types.ModuleType:
 
 
 def has_attribute(value: Any, name: str, /) -> bool:
-    """Implement `hasattr` in adopted code, where scalars are treated as numbers."""
-    return not (name in OF_ARRAYS and isinstance(value, Tensor) and is_scalar(value)) and hasattr(value, name)
+    """Implement `hasattr` in adopted code, where tensors have the attributes of NumPy's arrays.
+
+    So code that recognizes the tensors of other libraries, as by `hasattr(x, "detach")`, treats them as arrays.
+    """
+    if isinstance(value, Tensor) and is_added(name) and (name not in OF_ARRAYS or is_scalar(value)):
+        return False
+    return hasattr(value, name)
+
+
+def is_added(name: str) -> bool:
+    """Return whether tensors, or scalars among them, have an attribute that NumPy's arrays or scalars do not have."""
+    return name in OF_ARRAYS or (hasattr(Tensor, name) and not hasattr(np.ndarray, name))

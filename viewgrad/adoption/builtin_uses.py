@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import attrs
 
-from .abstract_classes import OF_ARRAYS
+from .abstract_classes import is_added
 
 REPLACED: Final = frozenset({"float", "complex", "type", "hasattr"})
 INT, PLAIN, RANGE, PAIRS, PAIR, OTHER = "int", "plain", "range", "pairs", "pair", "other"
@@ -238,7 +238,7 @@ class _Execution:
             with_numbers = kinds == [INT]  # `type` of a float is the class that replaces `float`
             self._note(called, WITH_NUMBERS if with_numbers else CALLED if len(args) == 1 else OTHERWISE)
         elif name == "hasattr":
-            with_numbers = len(args) == 2 and isinstance(args[1], Constant) and args[1].value not in OF_ARRAYS
+            with_numbers = len(args) == 2 and isinstance(args[1], Constant) and not is_added(args[1].value)
             self._note(called, WITH_NUMBERS if with_numbers else CALLED)
         else:
             with_numbers = all(kind in (INT, PLAIN) for kind in kinds)
