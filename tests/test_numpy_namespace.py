@@ -377,3 +377,20 @@ def test_products_and_solutions_of_unusual_shapes():
         linalg.outer(np.ones((2, 1)), np.ones(2))
     assert linalg.tensorsolve(np.zeros((0, 0)), np.zeros(0)).shape == (0,)
     assert linalg.tensorinv(np.zeros((0, 0)), 1).shape == (0, 0)
+
+
+def test_shared_random_generator_of_the_module_mtrand():
+    """As `check_random_state(None)` of scikit-learn uses it."""
+
+    def draw(x):
+        generator = numpy.random.mtrand._rand
+        assert isinstance(generator, numpy.random.RandomState)
+        return generator.normal(x, 2.0) + generator.uniform() + generator.permutation(3)[0]
+
+    numpy.random.seed(0)  # noqa: NPY002
+    numpy.random.normal()  # noqa: NPY002  # the generator keeps a second number
+    expected = draw(1.0) + numpy.random.normal()  # noqa: NPY002
+    numpy.random.seed(0)  # noqa: NPY002
+    numpy.random.normal()  # noqa: NPY002
+    value, gradient = vg.value_and_grad(draw)(1.0)
+    assert value + numpy.random.normal() == expected and gradient == 1.0  # noqa: NPY002

@@ -576,6 +576,21 @@ def test_concatenate_and_dot_write_to_out():
     assert np.concatenate([x, x], dtype=np.float32).dtype == np.float32
 
 
+@pytest.mark.parametrize("join", [np.concatenate, np.stack])
+def test_joining_casts_to_out(join):
+    arrays = [np.array([1.5, 2.5]), np.array([3.5, 4.5])]
+    tensors = list(map(vg.Tensor, arrays))
+    shape = join(arrays).shape
+    expected = join(arrays, out=np.zeros(shape, int), casting="unsafe")
+    assert join(tensors, out=vg.zeros(shape, dtype=int), casting="unsafe").tolist() == expected.tolist()
+    for given in (arrays, tensors):
+        make = np.zeros if given is arrays else vg.zeros
+        with pytest.raises(TypeError):
+            join(given, out=make(shape, dtype=int))
+        with pytest.raises(TypeError, match=r"out.*dtype"):
+            join(given, out=make(shape), dtype=np.float32)
+
+
 @pytest.mark.parametrize("number", [300, -300, 2**40, 2**63, -(2**63) - 1, 2**70, 5])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

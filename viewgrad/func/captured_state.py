@@ -6,18 +6,22 @@ import functools
 import random
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from ..adoption import AdoptedFunction
+from ..adoption.code_objects import BY_NAME as FUNCTIONS_BY_NAME
 from ..adoption.locations import is_installed, place_of
 from ..tensor.tensor import Tensor
 
 LIMIT: Final = 10_000  # the maximal number of inspected objects
 LIBRARIES: Final = ("builtins", "numpy", "viewgrad", "scipy")
 GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
+# Names by which a function may look up variables whose names it computes.
+BY_NAME: Final = FUNCTIONS_BY_NAME | {"__dict__", "getmembers", "getclosurevars", "locals"}
+LONGEST: Final = 200  # the maximal length of a string that may be the name of a variable
 STATE: Final = (Tensor, np.ndarray, *GENERATORS)
 
 
@@ -25,7 +29,8 @@ def reachable(*roots: Any) -> Iterator[Any]:
     """Yield the objects that functions refer to through closures, defaults, bound instances and global names.
 
     Containers and attributes of instances are searched too; of the user's modules and classes, the attributes that a
-    function names. Library functions are not searched.
+    function names, also in strings, or all variables of modules if it may compute names. Library functions are not
+    searched.
     """
     stack: list[Any] = list(roots)
     seen: dict[int, Any] = {}
@@ -68,10 +73,19 @@ def _of_function(function: types.FunctionType) -> list[Any]:
         return [cell.cell_contents for cell in closure if _is_filled(cell)]  # such as a transform of a user's function
     cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     names = names_in(function.__code__)
-    named = [function.__globals__[name] for name in names if name in function.__globals__]
-    holders = [vars(kind) for each in (*cells, *named) for kind in _holders(each)]
-    attributes = [content[name] for content in holders for name in names if name in content]
+    is_open = not BY_NAME.isdisjoint(names)
+    named = _variables(function.__globals__, names, is_open)
+    modules = [sys.modules[name] for name in names if name in sys.modules]
+    holders = [each for value in (*cells, *named, *modules) for each in _holders(value)]
+    attributes = [
+        found for each in holders for found in _variables(vars(each), names, is_open and not isinstance(each, type))
+    ]
     return [*cells, *named, *attributes, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def _variables(content: Mapping[str, Any], names: set[str], is_open: bool) -> list[Any]:
+    """Return the values of the variables of a module or class with given names, or of all."""
+    return list(content.values()) if is_open else [content[name] for name in names if name in content]
 
 
 def _holders(value: Any) -> tuple[Any, ...]:
@@ -93,9 +107,11 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def names_in(code: types.CodeType) -> set[str]:
-    """Return the names used in a function's code and in the code of functions defined inside it."""
+    """Return the names used in a function's code and in the code of functions defined inside it, also in strings."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return set(code.co_names).union(*map(names_in, inner))
+    strings = [each for each in code.co_consts if type(each) is str]
+    parts = [part for each in strings for part in (each, *each.split(".")) if len(each) <= LONGEST]
+    return set(code.co_names).union(parts, *map(names_in, inner))
 
 
 class RandomState:

@@ -7,6 +7,7 @@ piecewise constant, so its parameters have zero gradients. Other dependencies of
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -275,3 +276,18 @@ for _name in __all__:
         globals()[_name] = (
             _value if isinstance(_value, type) or _name in OTHER or not callable(_value) else sampler(_value, _name)
         )
+
+# The module of the functions above, and the generator that they share.
+mtrand: Final = types.ModuleType("mtrand", np.random.mtrand.__doc__)
+_SHARED: Final = np.random.mtrand._rand
+_SharedRandomState: Any = type(
+    "RandomState",
+    (RandomState,),
+    {
+        name: staticmethod(globals().get(name, getattr(_SHARED, name)))
+        for name in dir(np.random.RandomState)
+        if not name.startswith("_")
+    },
+)
+vars(mtrand).update({name: globals().get(name, value) for name, value in vars(np.random.mtrand).items()})
+mtrand._rand = _SharedRandomState(_SHARED._bit_generator)  # type: ignore[attr-defined]

@@ -34,6 +34,9 @@ COMPILED: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
+JOINING: Final = (np.concatenate, np.stack)  # functions that apply `casting=` to `out=`
+
+
 def declare(numpy: Any, function: Callable[..., Any]) -> None:
     """Declare that an operator implements a NumPy function, a ufunc, or a ufunc method given as `(ufunc, "reduce")`.
 
@@ -279,8 +282,11 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
                 raise TypeError(f"{name} of tensors supports the options {supported}, not {key}")
         if dtype is not None and ours[0] in given:
             given[ours[0]] = _converted(given[ours[0]], dtype, kwargs.get("casting", "same_kind"), name)
+        if out is not None and dtype is not None and numpy in JOINING:
+            raise TypeError(f"{numpy.__name__}() takes only one of out= and dtype=")
         result = of_dtype(function(**given), dtype)
-        return result if out is None else write_out(result, out, name)
+        casting = kwargs.get("casting", "same_kind") if numpy in JOINING else "same_kind"
+        return result if out is None else write_out(result, out, name, casting)
 
     call.means = function  # type: ignore[attr-defined]
     return call
