@@ -95,3 +95,14 @@ def test_parts_of_overlapping_tensors_can_be_written_without_recording():
         rows[1].mul_(w)
     with pytest.raises(OverlappingWriteError, match="from a detached tensor"):
         seen[:, 0] = 1.0
+
+
+def test_the_gradient_of_large_windows_over_one_of_two_dimensions():
+    """NumPy 2.4 reads out of bounds if it unravels the places of such windows."""
+    length, size = 385, 132
+    x = vg.zeros(length, 42, requires_grad=True)
+    windows = (x * 1.0).unfold(0, size)
+    windows.backward(vg.ones(windows.shape))
+    places = np.arange(length)
+    counts = np.minimum.reduce([places + 1, np.full(length, size), length - places, np.full(length, length - size + 1)])
+    np.testing.assert_array_equal(x.grad, np.broadcast_to(counts[:, None], x.shape))

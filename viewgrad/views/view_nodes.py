@@ -129,7 +129,8 @@ def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """Return, for each element of the view that `view_fn` takes of an array of the given shape, its index in the array.
     """
     numbers = view_fn(np.arange(math.prod(shape)).reshape(shape))
-    return np.unravel_index(numbers, shape)
+    # NumPy 2.4 reads large arrays of overlapping windows out of bounds.
+    return np.unravel_index(np.ascontiguousarray(numbers), shape)
 
 
 def layout_of(source: Array) -> Layout:
