@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from leaves import leaf_of
 from scipy import special as theirs
 
 import viewgrad as vg
 from viewgrad.autograd import gradcheck, gradgradcheck
-from viewgrad.errors import UnsupportedFunctionError
+from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError
 from viewgrad.scipy import special as ours
 
 X = np.array([0.3, 0.7, 1.9, 3.4])
@@ -165,3 +166,71 @@ def test_results_are_written_to_out(name, has_history):
         out = vg.Tensor(np.zeros(4))
         getattr(ours, name)(*points, out)
         np.testing.assert_allclose(out.detach().numpy(), wanted, rtol=1e-12)
+
+
+FUNCTIONS = {name: getattr(theirs, name) for name in theirs.__all__}
+UNIVERSAL = sorted(name for name, each in FUNCTIONS.items() if isinstance(each, np.ufunc) and each.nout == 1)
+# SciPy's are for double precision only.
+DOUBLE = {"kn", "yn"}
+
+
+@pytest.mark.parametrize("name", [name for name in UNIVERSAL if name not in DOUBLE])
+@pytest.mark.filterwarnings("ignore")
+def test_dtypes_match_scipy(name):
+    """This covers combinations of single and double precision and integers."""
+    function, places = getattr(theirs, name), np.random.default_rng(0)
+    kinds_of_loops = ["f" * function.nin, "fd", "fi", "dif"]
+    for kinds in (each for each in kinds_of_loops if len(each) == function.nin):
+        drawn = [places.uniform(0.2, 0.7, 2) for _ in kinds]
+        args = [np.array([2, 3]) if kind == "i" else values.astype(kind) for kind, values in zip(kinds, drawn)]
+        leaves = [vg.Tensor(arg, requires_grad=True) if kind in "fd" else arg for kind, arg in zip(kinds, args)]
+        try:
+            found = getattr(ours, name)(*leaves)
+        except (UnsupportedFunctionError, DifferentiabilityError, TypeError, MemoryError):
+            continue  # no derivative with respect to some argument, or no loop for the dtypes
+        assert found.dtype == function(*args).dtype, kinds
+
+
+@pytest.mark.parametrize("name, args, options", [
+    ("comb", (3.4, 2.0), {"exact": True}),
+    ("comb", (X, 2), {"exact": True}),
+    ("perm", (3.4, 2), {"exact": True}),
+    ("factorial", (X,), {"exact": True}),
+    ("factorial", (X,), {"extend": "none"}),
+    ("multigammaln", (X, 5), {}),
+    ("multigammaln", (X + 5, 2.5), {}),
+    *[(name, (1, X, -1), {}) for name in ("jvp", "yvp", "ivp", "kvp", "h1vp", "h2vp")],
+    ("jvp", (1, X, 1.5), {}),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_errors_match_scipy(name, args, options):
+    with pytest.raises((ValueError, TypeError)) as wanted:
+        getattr(theirs, name)(*args, **options)
+    leaves = [vg.Tensor(arg, requires_grad=True) if np.asarray(arg).dtype.kind == "f" else arg for arg in args]
+    with pytest.raises(wanted.type):
+        getattr(ours, name)(*leaves, **options)
+
+
+@pytest.mark.parametrize("name, args", [
+    *[(f"spherical_{kind}", (-1, X)) for kind in ("jn", "yn", "in", "kn")],
+    ("diric", (X, 2.5)),
+    ("diric", (X, -2)),
+    ("polygamma", (np.array([[1], [2], [0]]), X)),
+    ("eval_sh_jacobi", (np.array([[0], [3]]), 2.5, 1.5, UNIT)),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+def test_values_match_scipy_outside_the_domain_and_for_arrays_of_orders(name, args):
+    leaves = [vg.Tensor(arg, requires_grad=True) if arg is X or arg is UNIT else arg for arg in args]
+    found = getattr(ours, name)(*leaves)
+    np.testing.assert_allclose(found.detach().numpy(), getattr(theirs, name)(*args), rtol=1e-10)
+
+
+def test_derivatives_of_shifted_jacobi_polynomials_wrt_parameters_and_degree():
+    places, parameters = leaf_of(UNIT), [leaf_of(2.6), leaf_of(1.4)]
+    for degree in (0, 1, 4):
+        assert gradcheck(lambda p, q, x: ours.eval_sh_jacobi(degree, p, q, x), [*parameters, places])  # noqa: B023
+    assert gradcheck(ours.eval_sh_jacobi, [leaf_of(1.3), *parameters, places])
+
+
+def test_derivatives_of_polygamma_of_arrays_of_orders():
+    assert gradcheck(lambda x: ours.polygamma(np.array([[1], [2]]), x), [leaf_of(X)])

@@ -20,6 +20,7 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
 
+PYTHONS: Final = frozenset({int, float, complex})  # types whose dtype depends on the other arguments
 # Options that affect only SciPy's speed, or which arrays it overwrites.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
 
@@ -199,7 +200,8 @@ def has_ordinary_values(array: Any) -> bool:
 
 
 def maker(
-    module: ModuleType, made: dict[str, Any], *, is_checked: bool = False, accepted: Accepted | None = None
+    module: ModuleType, made: dict[str, Any], *, is_checked: bool = False, accepted: Accepted | None = None,
+    is_compared: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
@@ -210,6 +212,8 @@ def maker(
         made: the dict that receives the counterparts, by name.
         is_checked: whether SciPy's functions are run first to raise their errors, which is done for cheap ones.
         accepted: the calls known to need no such check, for functions whose errors do not depend on ordinary values.
+        is_compared: whether SciPy's functions are run as well, so that its errors, its values outside the domain of the
+            formulas, and its dtypes are used. Universal functions always are.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -245,12 +249,16 @@ def maker(
                 raise lost(
                     f"{module.__name__}.{name}", f"options that are not supported for tensors with a history: {options}"
                 )
+            is_new = not further.isdisjoint(kwargs)
+            wanted = scipys_result(scipys, args, kwargs) if is_compared and ufunc is None and not is_new else None
             result = composed(name, function, args, given)
-            if ufunc is None or observed() is not None:
-                return result
-            with np.errstate(all="ignore"):
-                wanted = ufunc(*[plain_values(as_argument(each)) for each in args])
-            return _at_edges(f"{module.__name__}.{name}", result, wanted)
+            if observed() is not None:
+                return result if ufunc is None else _in_dtype(result, _dtype_of_result(ufunc, args))
+            if ufunc is not None:
+                plain = [each if type(each) in PYTHONS else plain_values(as_argument(each)) for each in args]
+                with np.errstate(all="ignore"):
+                    wanted = ufunc(*plain)
+            return _compared(f"{module.__name__}.{name}", result, wanted)
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = function.__doc__
@@ -258,6 +266,34 @@ def maker(
         return call
 
     return make
+
+
+def _compared(name: str, result: Any, wanted: Any) -> Any:
+    """Return a result, or each of several, with the dtype of SciPy's and with its values at edges."""
+    if isinstance(wanted, tuple):
+        return tuple(_compared(name, *each) for each in zip(result, wanted, strict=True))
+    if not isinstance(wanted, (Tensor, np.ndarray, np.generic)):
+        return result
+    wanted = plain_values(wanted)
+    return _at_edges(name, _in_dtype(as_operand(result), wanted.dtype), wanted)
+
+
+def _in_dtype(result: Any, dtype: Any) -> Any:
+    return result if result.dtype == dtype else result.astype(dtype)
+
+
+def _dtype_of_result(ufunc: np.ufunc, args: Any) -> Any:
+    """Return the dtype of the result of a function's compiled loop; Python's numbers adapt to the other arguments."""
+    kinds = [type(each) if type(each) in PYTHONS else numbers(each).dtype for each in args]
+    return ufunc.resolve_dtypes((*kinds, None))[-1]
+
+
+def with_value_of(found: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Return a result with its own history and the value of a SciPy function, which may be more accurate."""
+    if observed() is not None:
+        return found
+    with np.errstate(invalid="ignore"):
+        return found + (function(*plain_values(args)) - plain_values(found))
 
 
 def _at_edges(name: str, result: Any, wanted: Any) -> Any:

@@ -11,7 +11,7 @@ import scipy.special  # type: ignore[import-untyped]
 from ...numpy.namespace import filled, public_names, unbound
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import plain_values
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from ...tensor.tensor import LATE
 from ..wrap import maker, numbers
 from . import cumulative, elementary, elliptic, families, hypergeometric, incomplete, noncentral, polynomials
@@ -27,6 +27,7 @@ for _settle in LATE:
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE)
+compared: Final = maker(scipy.special, MADE, is_compared=True)
 
 
 @made
@@ -72,7 +73,7 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     return x - logsumexp(x, axis, keepdims=True)
 
 
-@made
+@compared
 def multigammaln(a: Any, d: Any) -> Any:
     """Return the logarithm of the multivariate gamma function."""
     a, d = numbers(a), int(d)
@@ -80,7 +81,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     return total + d * (d - 1) * 0.25 * math.log(math.pi)
 
 
-@made
+@compared
 def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
     """Return the factorial gamma(n + 1), which is differentiable for tensors."""
     n = numbers(n)
@@ -90,37 +91,19 @@ def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
     return np.where(below, 0.0, scipy.special.gamma(np.where(below, 0.0, n) + 1.0))
 
 
-@made
-def binom(n: Any, k: Any) -> Any:
-    """Return the binomial coefficient, also for non-integers."""
-    n, k = numbers(n) * 1.0, numbers(k) * 1.0
-    whole = plain_values(n + 1)
-    moderate = np.abs(plain_values(n)) + np.abs(plain_values(k)) < 150
-    # The reciprocals of gamma functions have nonzero slopes at the poles.
-    product = scipy.special.gamma(np.where(moderate, n + 1, 1.0)) * (
-        scipy.special.rgamma(np.where(moderate, k + 1, 1.0)) * scipy.special.rgamma(np.where(moderate, n - k + 1, 1.0))
-    )
-    if np.all(moderate):
-        return product
-    size = scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
-    signs = scipy.special.gammasgn(whole) * scipy.special.gammasgn(plain_values(k + 1))
-    return np.where(moderate, product, signs * scipy.special.gammasgn(plain_values(n - k + 1)) * np.exp(size))
-
-
-@made
-def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """Return the number of combinations of `N` things taken `k` at a time."""
-    N = numbers(N) + numbers(k) - 1 if repetition else numbers(N)
-    none = (plain_values(numbers(k)) > plain_values(N)) | (plain_values(N) < 0) | (plain_values(numbers(k)) < 0)
-    return np.where(none, 0.0, binom(np.where(none, 1.0, N), np.where(none, 1.0, k)))
-
-
-@made
+@compared
 def polygamma(n: Any, x: Any) -> Any:
     """Return the `n`-th derivative of the digamma function."""
-    if int(n) != n:
-        raise lost("scipy.special.polygamma", "for tensors with a history the order must be an integer")
-    return OPERATORS["polygamma"].function(int(n), numbers(x))
+    order, x, row = numbers(n), numbers(x), OPERATORS["polygamma"].function
+    orders = plain_values(order)
+    if carries_history(order) or np.any(orders != np.round(orders)):
+        raise lost("scipy.special.polygamma", "for tensors with a history the order must be a constant integer")
+    if not orders.ndim:
+        return row(int(orders), x)
+    total: Any = np.zeros(np.broadcast_shapes(orders.shape, x.shape))
+    for each in np.unique(orders):
+        total = np.where(orders == each, row(int(each), x), total)
+    return total
 
 
 for _module in (cumulative, elementary, elliptic, families, hypergeometric, incomplete, noncentral, polynomials):

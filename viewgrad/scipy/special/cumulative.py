@@ -17,7 +17,7 @@ from .incomplete import MADE as INCOMPLETE
 from .noncentral import MADE as NONCENTRAL
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 lower, upper, beta = INCOMPLETE["gammainc"], INCOMPLETE["gammaincc"], INCOMPLETE["betainc"]
 
 

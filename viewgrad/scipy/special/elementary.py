@@ -1,4 +1,4 @@
-"""Functions of `scipy.special` composed of others: angles in degrees, losses, powers, zeta functions."""
+"""Functions of `scipy.special` composed of others: angles in degrees, losses, powers, counts, zeta functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
-from ..wrap import maker, numbers
+from ..wrap import maker, numbers, with_value_of
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 DEGREE: Final = math.pi / 180
 
 
@@ -62,13 +62,13 @@ def _degrees(x: Any) -> Any:
 @made
 def sindg(x: Any) -> Any:
     """Return the sine of an angle in degrees."""
-    return np.sin(_degrees(x))
+    return with_value_of(np.sin(_degrees(x)), scipy.special.sindg, numbers(x))
 
 
 @made
 def cosdg(x: Any) -> Any:
     """Return the cosine of an angle in degrees."""
-    return np.cos(_degrees(x))
+    return with_value_of(np.cos(_degrees(x)), scipy.special.cosdg, numbers(x))
 
 
 @made
@@ -139,6 +139,31 @@ def poch(z: Any, m: Any) -> Any:
         return product
     sign = scipy.special.gammasgn(plain_values(z + m)) * scipy.special.gammasgn(plain_values(z))
     return np.where(moderate, product, sign * np.exp(scipy.special.gammaln(z + m) - scipy.special.gammaln(z)))
+
+
+@made
+def binom(n: Any, k: Any) -> Any:
+    """Return the binomial coefficient, also for non-integers."""
+    n, k = numbers(n) * 1.0, numbers(k) * 1.0
+    whole = plain_values(n + 1)
+    moderate = np.abs(plain_values(n)) + np.abs(plain_values(k)) < 150
+    # The reciprocals of gamma functions have nonzero slopes at the poles.
+    product = scipy.special.gamma(np.where(moderate, n + 1, 1.0)) * (
+        scipy.special.rgamma(np.where(moderate, k + 1, 1.0)) * scipy.special.rgamma(np.where(moderate, n - k + 1, 1.0))
+    )
+    if np.all(moderate):
+        return product
+    size = scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+    signs = scipy.special.gammasgn(whole) * scipy.special.gammasgn(plain_values(k + 1))
+    return np.where(moderate, product, signs * scipy.special.gammasgn(plain_values(n - k + 1)) * np.exp(size))
+
+
+@made
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """Return the number of combinations of `N` things taken `k` at a time."""
+    N = numbers(N) + numbers(k) - 1 if repetition else numbers(N)
+    none = (plain_values(numbers(k)) > plain_values(N)) | (plain_values(N) < 0) | (plain_values(numbers(k)) < 0)
+    return np.where(none, 0.0, binom(np.where(none, 1.0, N), np.where(none, 1.0, k)))
 
 
 @made

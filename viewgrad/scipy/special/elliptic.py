@@ -20,7 +20,7 @@ from ..implicit_diff import STEPS
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 DOUBLINGS: Final = 15
 
 

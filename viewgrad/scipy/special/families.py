@@ -15,7 +15,7 @@ from ...operators.numpy_api.conversion import as_tensors, carries_history, plain
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 # Functions whose derivatives with respect to their parameters are eighth-order differences.
 ANALYTIC: Final = frozenset({
     "jv", "yv", "iv", "ive", "kv", "kve", "hankel1", "hankel2", "hankel1e", "hankel2e", "struve", "modstruve", "hyp0f1",

@@ -14,7 +14,7 @@ from ...tensor.tensor import from_new_array
 from ..wrap import maker, numbers
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 TERMS: Final = 20_000
 AGREEMENT: Final = 1e-8  # the relative accuracy to which the series must agree with SciPy
 

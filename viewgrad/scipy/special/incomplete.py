@@ -12,10 +12,10 @@ import scipy.special  # type: ignore[import-untyped]
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ...tensor.trace_hooks import observed
-from ..wrap import maker, numbers
+from ..wrap import maker, numbers, with_value_of
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 
 
 def _incomplete_gamma(name: str, upper: bool) -> None:
@@ -61,7 +61,7 @@ def _gamma_of_any_order(row: Callable[..., Any], a: Any, x: Any, upper: bool) ->
         return row(a, x, 0, upper)
     term = _term((shift > 0) & (x > 0), x, lambda x: a * np.log(x) - x - scipy.special.gammaln(a + 1.0))
     found = row(a + shift, x, 0, upper) + (-term if upper else term)
-    return _of_value(found, scipy.special.gammaincc if upper else scipy.special.gammainc, a, x)
+    return with_value_of(found, scipy.special.gammaincc if upper else scipy.special.gammainc, a, x)
 
 
 def _beta_of_any_parameters(row: Callable[..., Any], a: Any, b: Any, x: Any) -> Any:
@@ -78,15 +78,7 @@ def _beta_of_any_parameters(row: Callable[..., Any], a: Any, b: Any, x: Any) -> 
             scale = gammaln(a + b) - gammaln(a + is_first) - gammaln(b + (not is_first))
             term = _term((shift > 0) & inside, x, lambda x: a * np.log(x) + b * np.log1p(-x) + scale)  # noqa: B023
             total, a, b = (total + term, a + shift, b) if is_first else (total - term, a, b + shift)
-    return _of_value(row(a, b, x) + total, scipy.special.betainc, *given)
-
-
-def _of_value(found: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Return a result with the value of a function without cancellation, and its own history."""
-    if observed() is not None:
-        return found
-    with np.errstate(invalid="ignore"):
-        return found + (function(*plain_values(args)) - plain_values(found))
+    return with_value_of(row(a, b, x) + total, scipy.special.betainc, *given)
 
 
 _incomplete_gamma("gammainc", False)

@@ -17,7 +17,7 @@ from ..wrap import float_copy, maker
 from .incomplete import MADE as INCOMPLETE
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 MOST_TERMS: Final = 4000
 lower, upper, beta, student = (INCOMPLETE[name] for name in ("gammainc", "gammaincc", "betainc", "stdtr"))
 

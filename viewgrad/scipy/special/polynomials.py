@@ -15,10 +15,11 @@ import scipy.special  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from ..wrap import maker, numbers
+from .elementary import binom
 from .hypergeometric import MADE as HYPERGEOMETRIC_MADE
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.special, MADE)
+made: Final = maker(scipy.special, MADE, is_compared=True)
 # For each name, the polynomial of degree 1, and the recurrence from the degree n, the point, the last two and
 # parameters.
 Step = Callable[..., Any]
@@ -124,11 +125,7 @@ for _name in (*FAMILIES, *MOVED):
 def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
     """Return the shifted Jacobi polynomial, on the interval from 0 to 1."""
     p, q, x = (numbers(each) * 1.0 for each in (p, q, x))
-    n = int(plain_values(numbers(n)))
-    if carries_history(p):
-        raise lost("scipy.special.eval_sh_jacobi", "no gradient flows to p; use eval_jacobi")
-    scale = scipy.special.binom(2 * n + plain_values(p) - 1.0, n)
-    return polynomial("jacobi", n, 2.0 * x - 1.0, p - q, q - 1.0) / scale
+    return _at("jacobi", n, 2.0 * x - 1.0, [p - q, q - 1.0]) / binom(2.0 * numbers(n) + p - 1.0, n)
 
 
 # -- Legendre functions ------------------------------------------------------------------------------------------------
