@@ -9,6 +9,7 @@ import pytest
 theirs = pytest.importorskip("scipy.interpolate")
 
 import viewgrad as vg  # noqa: E402
+from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import interpolate as ours  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -109,3 +110,10 @@ def test_values_and_errors_match_scipy(name):
         if wanted is not None:
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
             assert np.shape(found) == np.shape(wanted)
+
+
+def test_radial_functions_of_neighbors_reject_points_with_a_history():
+    points = RNG.normal(size=(9, 2))
+    interpolant = ours.RBFInterpolator(points, points[:, 0], neighbors=4)
+    with pytest.raises(UnsupportedFunctionError, match="neighbors"):
+        interpolant(vg.Tensor(points[:2] + 0.1, requires_grad=True))

@@ -7,6 +7,7 @@ scipy = pytest.importorskip("scipy")
 from scipy_cases import call, check, check_program, named  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
+from viewgrad.errors import UnsupportedTypeError  # noqa: E402
 from viewgrad.scipy import ndimage  # noqa: E402
 
 RNG = np.random.default_rng(3)
@@ -109,3 +110,71 @@ def test_constant_results_are_written_to_output(name):
     out = vg.Tensor(np.zeros((6, 6), bool))
     getattr(ndimage, name)(vg.Tensor(image), output=out)
     np.testing.assert_array_equal(out.numpy(), getattr(scipy.ndimage, name)(image))
+
+
+@pytest.mark.parametrize("angle", [0, 30, 45, 90, -90, 180, 450])
+@pytest.mark.parametrize("order", [1, 3])
+def test_rotations_classify_points_on_the_edge_as_scipy_does(angle, order):
+    image = vg.Tensor(IMAGE, requires_grad=True)
+    found = ndimage.rotate(image, angle, order=order, cval=2.0)
+    np.testing.assert_allclose(found.detach(), scipy.ndimage.rotate(IMAGE, angle, order=order, cval=2.0), atol=1e-12)
+    weights = np.random.default_rng(0).normal(size=found.shape)
+    (found * weights).sum().backward()
+    for place in np.ndindex(IMAGE.shape):
+        unit = np.zeros(IMAGE.shape)
+        unit[place] = 1.0
+        slope = (scipy.ndimage.rotate(unit, angle, order=order) * weights).sum()
+        np.testing.assert_allclose(image.grad[place], slope, atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.3, 1 / 3, 0.7, -1.0])
+@pytest.mark.parametrize("offset", [0.1, 0.3, 1.2, 4.0])
+def test_diagonal_transforms_classify_points_on_the_edge_as_scipy_does(factor, offset):
+    found = ndimage.affine_transform(vg.Tensor(IMAGE, requires_grad=True), [factor] * 2, offset, cval=2.0)
+    wanted = scipy.ndimage.affine_transform(IMAGE, np.full(2, factor), offset, cval=2.0)
+    np.testing.assert_allclose(found.detach(), wanted, atol=1e-12)
+
+
+INTEGERS = np.array([[1, 2, 3], [4, 5, 6]], np.int16)
+
+
+@pytest.mark.parametrize("output", [None, np.float32, float, "float64", int, np.uint8])
+def test_filters_of_integers_have_the_dtype_of_the_output(output):
+    options = {} if output is None else {"output": output}
+    weights = np.array([[0.5, -0.5], [0.3, 1.0]])
+    leaf = vg.Tensor(weights, requires_grad=True)
+    found = ndimage.correlate(INTEGERS, leaf, **options)
+    wanted = scipy.ndimage.correlate(INTEGERS, weights, **options)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found.detach(), wanted, rtol=1e-6)
+    assert found.requires_grad == (wanted.dtype.kind == "f")
+    if found.requires_grad:
+        found.sum().backward()
+        padded = np.pad(INTEGERS, ((1, 0), (1, 0)), "symmetric")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (2, 2))
+        np.testing.assert_allclose(leaf.grad, windows.sum((0, 1)))
+
+
+def test_transforms_of_integers_are_rounded_as_scipy_does():
+    line, matrix = np.array([4, 1, 3, 2]), np.array([[0.5]])
+    found = ndimage.affine_transform(line, vg.Tensor(matrix, requires_grad=True), [-1], (8,), order=1)
+    wanted = scipy.ndimage.affine_transform(line, matrix, [-1], (8,), order=1)
+    assert found.dtype == wanted.dtype and not found.requires_grad
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.filterwarnings("ignore:promoting specified output dtype:UserWarning")
+def test_complex_results_are_not_written_to_real_outputs():
+    weights, image = np.array([[1, 0], [0, 1 + 1j]]), vg.Tensor(IMAGE, requires_grad=True)
+    found, wanted = (run(IMAGE, weights, output=float) for run in (ndimage.correlate, scipy.ndimage.correlate))
+    with_history = ndimage.correlate(image, weights, output=float)
+    assert found.dtype == with_history.dtype == wanted.dtype == complex
+    np.testing.assert_allclose(with_history.detach(), wanted)
+    for output in ("float64", vg.zeros(IMAGE.shape)):
+        with pytest.raises(RuntimeError, match="complex"):
+            ndimage.correlate(image, weights, output=output)
+
+
+def test_results_with_a_history_are_not_written_to_plain_arrays():
+    with pytest.raises(UnsupportedTypeError, match="plain array"):
+        ndimage.gaussian_filter(vg.Tensor(IMAGE, requires_grad=True), 1.0, output=np.zeros(IMAGE.shape))

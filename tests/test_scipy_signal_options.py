@@ -10,6 +10,7 @@ from scipy import signal as theirs
 
 import viewgrad as vg
 from viewgrad.autograd import gradcheck
+from viewgrad.errors import UnsupportedFunctionError
 from viewgrad.scipy import signal as ours
 
 RNG = np.random.default_rng(0)
@@ -160,3 +161,42 @@ def test_chirps_of_equal_frequencies_have_the_gradients_of_nearly_equal_ones(met
         return [float(each) for each in vg.autograd.grad(ours.chirp(np.array(0.7), f0, 1.5, f1, method), (f0, f1))]
 
     np.testing.assert_allclose(slopes(2.0), slopes(2.0 + 1e-5), rtol=1e-4)
+
+
+SERIES = np.random.default_rng(5).normal(size=(2, 32))
+WINDOW = np.random.default_rng(6).uniform(0.5, 1.0, 8)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, w: ours.welch(x, window=w)[1],
+    lambda x, w: ours.csd(x, 2.0 * x, window=w, scaling="spectrum")[1].real,
+    lambda x, w: ours.periodogram(x[:8], window=w)[1],
+    lambda x, w: ours.spectrogram(x, window=w)[2],
+    lambda x, w: ours.stft(x, window=w, nperseg=8)[2].real,
+    lambda x, w: ours.istft(ours.stft(x, nperseg=8)[2], window=w)[1],
+])  # fmt: skip
+def test_gradients_flow_to_the_samples_of_a_window(function):
+    assert gradcheck(function, [vg.Tensor(SERIES[0], requires_grad=True), vg.Tensor(WINDOW, requires_grad=True)])
+
+
+@pytest.mark.parametrize("function", [ours.dlsim, ours.dimpulse, ours.dstep])
+def test_a_sampling_period_with_a_history_is_refused(function):
+    matrices = [np.array([[0.5]]), np.array([[1.0]]), np.array([[1.0]]), np.array([[0.0]])]
+    arguments = (np.ones(5),) if function is ours.dlsim else ()
+    with pytest.raises(UnsupportedFunctionError, match="dt"):
+        function((*matrices, vg.Tensor(0.25, requires_grad=True)), *arguments)
+
+
+def test_gradients_flow_to_leading_zeros_that_do_not_change_the_order():
+    leaves = [vg.Tensor(each, requires_grad=True) for each in ([0.0, 0.15], [1.0, 0.5, 0.2])]
+    assert gradcheck(lambda b, a: ours.bilinear(b, a, 0.5), leaves)
+
+
+def test_gradients_of_a_large_convolution():
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(123, 22)), rng.normal(size=(132, 11))
+    leaf = vg.Tensor(x, requires_grad=True)
+    found = ours.convolve2d(leaf, y)
+    weights = rng.normal(size=found.shape)
+    (found * weights).sum().backward()
+    np.testing.assert_allclose(leaf.grad, theirs.correlate2d(weights, y, "valid"), rtol=1e-9, atol=1e-9)

@@ -10,6 +10,7 @@ import pytest
 theirs = pytest.importorskip("scipy.stats")
 
 import viewgrad as vg  # noqa: E402
+from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import stats as ours  # noqa: E402
 
 CONTINUOUS = {
@@ -145,3 +146,8 @@ def test_two_sample_tests_raise_as_in_scipy():
         ("ttest_ind", "ttest_rel", "pearsonr", "f_oneway", "levene", "chisquare"), pairs, (0, 1, None, 2)
     ):
         compare(name, None, (abs(a), abs(b)) if name == "chisquare" else (a, b), axis=axis)
+
+
+def test_an_exponent_of_the_power_divergence_with_a_history_is_refused():
+    with pytest.raises(UnsupportedFunctionError, match="lambda_"):
+        ours.power_divergence(np.array([4.0, 6.0, 5.0]), lambda_=vg.Tensor(0.5, requires_grad=True))

@@ -16,9 +16,10 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
+from ...operators.numpy_api.dispatch import require_tensor
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor
-from ..wrap import maker, numbers
+from ..wrap import maker, numbers, of_detached
 from .splines import Spline, at_places
 
 MADE: dict[str, Any] = {}
@@ -41,7 +42,8 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     run = _without_output(function)
     name = run.__name__
-    signature = inspect.signature(getattr(scipy.ndimage, name))
+    scipys = getattr(scipy.ndimage, name)
+    signature = inspect.signature(scipys)
 
     @functools.wraps(run)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -49,14 +51,29 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
         output = arguments.get("output")
         if not isinstance(output, Tensor) and not carries_history(arguments):
             return run(*args, **kwargs)
+        if "output" not in signature.parameters:
+            return run(*args, **kwargs)
+        named = isinstance(output, type | np.dtype | str)
+        if not named and output is not None:
+            require_tensor(output, f"scipy.ndimage.{name}")
+        image = numbers(arguments["input"])
+        dtype = np.dtype(output) if named else (image if output is None else output).dtype
+        if dtype.kind not in "fc":  # SciPy rounds or truncates
+            result = of_detached(scipys, **{**arguments, **arguments.pop("kwargs", {}), "output": dtype})
+            return result if named or output is None else output.copy_(result)
         arguments.pop("output", None)
         arguments.update(arguments.pop("kwargs", {}))
+        if image.dtype.kind not in "fc":
+            arguments["input"] = image.astype(float)
         result = run(**arguments)
         if output is None:
             return result
-        if isinstance(output, type | np.dtype | str):
-            return result.astype(output)
-        return output.copy_(result)
+        is_complex = result.dtype.kind == "c" and dtype.kind != "c"
+        if is_complex and (not named or isinstance(output, str)):
+            raise RuntimeError("output must have complex dtype")
+        if not named:
+            return output.copy_(result)
+        return result.astype(np.promote_types(dtype, np.complex64) if is_complex else dtype)
 
     MADE[name] = call
     return call

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
+from ..special.elementary import cosdg, sindg
 from ..wrap import numbers
 from .linear import MADE, made
 
@@ -27,8 +27,14 @@ def affine_transform(
     image, matrix, offset = numbers(input), numbers(matrix) * 1.0, numbers(offset) * 1.0
     ndim = image.ndim
     if matrix.ndim == 1:
-        matrix = np.diag(matrix)
-    elif matrix.shape[1] == ndim + 1:
+        if matrix.shape[0] != ndim:
+            raise RuntimeError("affine matrix has wrong number of rows")
+        # In SciPy's order of operations, so that points on the edge are classified alike.
+        shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
+        offsets = offset / matrix
+        places = [(along + offsets[dim]) * matrix[dim] for dim, along in enumerate(_grid(shape))]
+        return MADE["map_coordinates"](image, np.stack(places), None, order, mode, cval, prefilter)
+    if matrix.shape[1] == ndim + 1:
         if matrix.shape[0] not in (ndim, ndim + 1):
             raise ValueError(f"Improper affine matrix of shape {matrix.shape} for an image of {ndim} dimensions")
         if matrix.shape[0] == ndim + 1 and np.any(plain_values(matrix[ndim]) != [0] * ndim + [1]):
@@ -53,11 +59,11 @@ def rotate(
     cval: float = 0.0, prefilter: bool = True,
 ) -> Any:  # fmt: skip
     """Rotate an image by an angle in degrees."""
-    image, radians = numbers(input), numbers(angle) * (math.pi / 180)
+    image = numbers(input)
     if image.ndim < 2 or any(not -image.ndim <= axis < image.ndim for axis in axes):
         raise ValueError("invalid rotation plane specified")
     first, second = sorted(axis % image.ndim for axis in axes)
-    cosine, sine = np.cos(radians), np.sin(radians)
+    cosine, sine = cosdg(angle), sindg(angle)
     turn = np.stack([np.stack([cosine, sine]), np.stack([-sine, cosine])])
     plane = np.array([image.shape[first], image.shape[second]])
     if reshape:
@@ -72,7 +78,7 @@ def rotate(
     grid = _grid(tuple(shape))
     moved = [numbers(each) for each in grid]
     for row, dim in enumerate((first, second)):
-        moved[dim] = turn[row, 0] * grid[first] + turn[row, 1] * grid[second] + offset[row]
+        moved[dim] = offset[row] + turn[row, 0] * grid[first] + turn[row, 1] * grid[second]
     return MADE["map_coordinates"](image, np.stack(moved), None, order, mode, cval, prefilter)
 
 

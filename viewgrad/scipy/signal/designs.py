@@ -92,8 +92,9 @@ def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
     b, a = (np.atleast_1d(floating(each)) for each in (b, a))
     if b.ndim != 1 or a.ndim != 1:
         raise ValueError(f"b and a must have one dimension, not {b.ndim} and {a.ndim}")
-    b, a = (each[int(np.argmax(plain_values(each.detach()) != 0)) :] for each in (b, a))  # no leading zeros
-    order = max(b.shape[0], a.shape[0]) - 1
+    starts = [int(np.argmax(plain_values(each.detach()) != 0)) for each in (b, a)]  # leading zeros have no effect
+    order = max(each.shape[0] - start for each, start in zip((b, a), starts)) - 1
+    b, a = (each[-(order + 1) :] for each in (b, a))
     twice = 2.0 * numbers(fs)
 
     def moved(coefficients: Any) -> Any:

@@ -28,6 +28,11 @@ def _extended(x: Any, count: int, boundary: Any) -> Any:
     return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(count, count)], BOUNDARIES[boundary])  # type: ignore[call-overload]
 
 
+def _samples(window: Any) -> Any:
+    """Return the samples of a window, as an array unless they have a history."""
+    return floating(window) if carries_history(window) else np.asarray(plain_values(window))
+
+
 class Segments:
     """Segmentation and transformation of samples.
 
@@ -46,7 +51,7 @@ class Segments:
             raise ValueError(f"nperseg={nperseg} does not equal len(win)={len(window)}")
         size = len(window) if given else 256 if nperseg is None else int(nperseg)
         self.size = size if given else min(size, count)
-        self.window = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, self.size)
+        self.window = _samples(window) if given else scipy.signal.get_window(window, self.size)
         self.overlap = self.size // 2 if noverlap is None else int(noverlap)
         if self.overlap >= self.size:
             raise ValueError("noverlap must be less than nperseg.")
@@ -249,12 +254,12 @@ def istft(
     _check_scaling(scaling)
     step, count = size - overlap, z.shape[-1]
     given = not isinstance(window, (str, tuple))
-    weights = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, size)
+    weights = _samples(window) if given else scipy.signal.get_window(window, size)
     z = np.moveaxis(z, -2, -1)
     parts = (np.fft.irfft if input_onesided else np.fft.ifft)(z, length)[..., :size]
     parts = parts * (weights * (weights.sum() if scaling == "spectrum" else np.sqrt(fs * (weights**2).sum())))
     total = size + (count - 1) * step
-    x, norm = numbers(np.zeros((*parts.shape[:-2], total), parts.dtype)), np.zeros(total)
+    x, norm = numbers(np.zeros((*parts.shape[:-2], total), parts.dtype)), numbers(np.zeros(total))
     for place in range(count):
         x[..., place * step : place * step + size] += parts[..., place, :]
         norm[place * step : place * step + size] += weights**2

@@ -364,6 +364,8 @@ def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
 
 
 def _step_of(dt: Any) -> float:
+    if carries_history(dt):
+        raise lost("scipy.signal.dlsim", "no gradient flows to the sampling period dt; pass its detach()")
     return 1.0 if dt is True else float(plain_values(dt))
 
 

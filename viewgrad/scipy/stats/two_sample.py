@@ -10,7 +10,7 @@ import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
-from ...operators.numpy_api.conversion import plain_values
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from .. import special
 from ..wrap import floating, make_constant, numbers
 from .axis_policy import MADE, Outcome, made, made_by_form, statistic
@@ -210,6 +210,8 @@ def _divergence(f_obs: Any, f_exp: Any, ddof: Any, axis: Any, lambda_: Any) -> A
 @made
 def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
     """Perform the power-divergence test."""
+    if carries_history(lambda_):
+        raise lost("scipy.stats.power_divergence", "no gradient flows to lambda_; pass its detach()")
     return _divergence(f_obs, f_exp, ddof, axis, lambda_)
 
 
