@@ -12,7 +12,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from ..composites import choosing, composite
 from ..define import row
 from ..language.namespace import formula_function
-from .helpers import conjugated, memory_order, of_its_own
+from .helpers import conjugated, copy_order, of_its_own
 from .scatter import scattered, values_of, zeros_beside
 
 
@@ -135,7 +135,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         )
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order of gradient must be 1 or 2, not {edge_order}")
-    order = memory_order(f._array)
+    order = copy_order(f._array)
     if axes and order != sorted(order):  # the result must have NumPy's memory layout
         found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim) for dim in axes),
                          edge_order=edge_order)  # fmt: skip

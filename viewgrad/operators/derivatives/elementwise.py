@@ -47,10 +47,6 @@ def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, do
 # -- arithmetic --------------------------------------------------------------------------------------------------------
 
 
-def conj_forward(a: Array) -> Any:
-    return np.conjugate(a) if a.dtype.kind == "c" else a.copy(order="K")
-
-
 def expm1_forward(a: Array) -> Any:
     """Return `expm1`; for complex infinities, which NumPy's formula multiplies by 0, return `exp` minus 1."""
     found = np.expm1(a)
@@ -97,8 +93,8 @@ unary("abs",        np.abs,        "grad * sign(self)",            "The absolute
 unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "The sign: -1, 0 or 1; z / abs(z) for complex numbers; "
       "gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)", kernel=Kernel("sign(self)", is_exact=True))
-conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
-             tangent=LINEAR, numpy=[np.conjugate], kernel=Kernel("self", integers="self", is_exact=True))
+conj = unary("conj", np.conjugate, "conj(grad)",                   "The complex conjugate.",
+             tangent=LINEAR, kernel=Kernel("self", integers="self", is_exact=True))
 set_meaning("conj", None, conjugated)  # its meaning in formulas; for real values, nothing is recorded
 
 binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", dtype_kinds="fc",

@@ -28,8 +28,14 @@ def of_its_own(result: Any, a: Any) -> Any:
     return result.copy() if result is a else result
 
 
+def copy_order(array: Any) -> list[int]:
+    """Return the dimensions by decreasing stride in a copy of an array, as `copy(order="K")` and `empty_like` make it.
+    """
+    return sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+
+
 def memory_order(array: Any) -> list[int]:
-    """Return the dimensions of an array by decreasing stride; broadcast dimensions keep their positions."""
+    """Return the dimensions by decreasing stride in the result of a ufunc; broadcast dimensions keep theirs."""
     order: list[int] = []  # shortest strides first
     for dim in reversed(range(array.ndim)):
         place, stride = len(order), abs(array.strides[dim])

@@ -183,10 +183,10 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
         conditions.append(~np.any(conditions, axis=0))
     elif len(funclist) != len(conditions):
         raise ValueError(f"piecewise got {len(conditions)} conditions for {len(funclist)} functions")
-    result = as_operand(np.zeros(x.shape, x.dtype))
+    result = as_operand(np.zeros_like(x._array))
     for condition, function in zip(conditions, adopted_arguments(list(funclist))):
         if not callable(function):
-            result = where(condition, function, result).astype(x.dtype)
+            result[condition] = function
         elif condition.any():
             result[condition] = function(x[condition], *args, **kwargs)
     return result

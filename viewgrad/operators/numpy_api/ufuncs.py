@@ -12,7 +12,7 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar, is_scalar
 from .. import OPERATORS
 from ..composites import composite
-from ..derivatives.helpers import memory_order, plain
+from ..derivatives.helpers import copy_order, plain
 from .dispatch import converted, register, require_tensor, write_out
 
 concatenate, row_argsort, row_sort = (OPERATORS[name].function for name in ("concatenate", "argsort", "sort"))
@@ -95,7 +95,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1
-    order = memory_order(a._array)
+    order = copy_order(a._array)
     if order != sorted(order):  # the result must have NumPy's memory layout
         found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
@@ -109,7 +109,7 @@ def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
     a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1
-    order = memory_order(a._array)
+    order = copy_order(a._array)
     if order != sorted(order):  # the result must have NumPy's memory layout
         found = sort(a.transpose(order), order.index(axis % a.ndim), True)
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
