@@ -122,17 +122,34 @@ class FunctionalOracle(ReferenceMachine[Flat]):
             numbers = numbers[0]
         numbers = np.broadcast_to(numbers, places[0].shape)[chosen]
         history = target.history
-        cells = history.cells + Tensor(history.shift)
+        before, shift = history.cells, history.shift
+        cells = before + Tensor(shift)
         history.shift = np.zeros(cells.shape)
+        touched = np.zeros(cells.shape, bool)
         pieces = [value.real] if target.dtype.kind != "c" else [value.real, value.imag]
         for piece, numbered in zip(pieces, places, strict=True):
             origin = np.full(cells.shape, -1)
             origin[numbered[chosen]] = numbers
             written = origin >= 0
+            touched |= written
             cells = cells * ~written
             # The new value depends on the source even if it is empty.
             cells = cells + (elements(piece, origin * written) * written if piece.size else piece.sum())
         history.cells = cells
+        if any(ended is history for ended, _ in self.ended):
+            self._keep_untouched(history, before, shift, touched)
+
+    def _keep_untouched(self, history: Flat, before: Tensor, shift: Array, touched: Array) -> None:
+        """Keep the values of views of an ended history that a write has not touched."""
+        for view in self.tensors.values():
+            known, places = view.known, view.places
+            if view.history is not history or known is None or known.of is not before:
+                continue
+            if not any(touched[numbered].any() for numbered in places):
+                value = known.value
+                if shift.any():
+                    value = value + Tensor(from_cells(shift, places, view.dtype))
+                view.known = Taken(history.cells, value)
 
 
 def constant(value: Any) -> Any:
