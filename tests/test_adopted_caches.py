@@ -230,6 +230,18 @@ def test_cached_methods_of_objects_with_tensors_are_differentiated(is_made_insid
     np.testing.assert_allclose(gradient, 2 * DATA + SCALE)
 
 
+def test_cached_methods_of_objects_with_properties_cached_in_adopted_code():
+    model = OnMethod()
+
+    def f(x):
+        total = (model.of_property * x).sum()
+        model.of_attribute()[0] = 7.0
+        return total
+
+    assert vg.grad(f)(DATA).tolist() == [1.0, 1.0]
+    assert model.of_attribute()[0] == 7.0
+
+
 def test_a_value_with_history_is_not_written_into_a_cached_array():
     table = table_for(2)
 

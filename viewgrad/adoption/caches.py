@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 
 from ..tensor.conversions import ADOPTED
-from ..tensor.modes import current_mode
+from ..tensor.modes import GRAD, current_mode
 from ..tensor.tensor import Tensor
 from .attributes import attributes_of, store
 from .classes import HEAP_TYPE, ORIGINAL
@@ -344,6 +344,7 @@ def _is_adopted(function: types.FunctionType) -> bool:
 def holds_tensors(values: Iterable[Any]) -> bool:
     """Return whether there are tensors among values, in their attributes and contents, or in what functions capture.
 
+    In plain reverse mode, those without a history do not count: the user's functions compute with them as with arrays.
     Beyond a limit on the number of objects, the answer is that there are.
 
     Arguments:
@@ -355,7 +356,11 @@ def holds_tensors(values: Iterable[Any]) -> bool:
         value = pending.pop()
         if type(value) in PLAIN_KEYS or id(value) in seen:
             continue
-        if isinstance(value, Tensor) or len(seen) > MOST_OBJECTS:
+        if isinstance(value, Tensor):
+            if value.requires_grad or current_mode() > GRAD:
+                return True
+            continue
+        if len(seen) > MOST_OBJECTS:
             return True
         seen[id(value)] = value
         pending += _parts_of(value)
