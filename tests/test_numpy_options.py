@@ -706,3 +706,15 @@ def test_dtypes_are_options_of_functions_that_create_arrays():
     assert vg.numpy.zeros_like(x, dtype=x.dtype, shape=(2,)).tolist() == [0, 0]
     filled = vg.numpy.full_like(x, x[1], dtype=x.dtype, shape=(2,))
     assert grad(filled.sum(), x)[0].tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
+@pytest.mark.parametrize("number", [1 - 2e-16, 1, 1 + 1e-9j, 1.5])
+def test_isclose_compares_numbers_in_the_precision_of_the_array(dtype, number):
+    array = np.array([1, 2], dtype)
+    for tolerances in ({"rtol": 0, "atol": 0}, {}):
+        expected = np.isclose(array, number, **tolerances).tolist()
+        assert np.isclose(vg.Tensor(array), number, **tolerances).tolist() == expected
+        assert np.isclose(number, vg.Tensor(array), **tolerances).tolist() == np.isclose(
+            number, array, **tolerances
+        ).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -107,12 +107,19 @@ def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     return bool(isclose(self, other, rtol, atol, equal_nan).all())
 
 
+PYTHON_NUMBERS: Final = (int, float, complex)
+
+
 @composite(np.isclose)
 @in_own_context
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Return whether elements are nearly equal, elementwise."""
     a, b = as_operand(self), as_operand(other)
+    if type(other) in PYTHON_NUMBERS:  # which take the precision of the array
+        b = b.astype(np.result_type(a.dtype, type(other)(0), 1.0), copy=False)
     b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # differences of integers may wrap around
+    if type(self) in PYTHON_NUMBERS:
+        a = a.astype(np.result_type(b.dtype, type(self)(0)), copy=False)
     with ModeSwitch(off=GRAD), np.errstate(invalid="ignore"):
         close: Any = abs(a - b) <= atol + rtol * abs(b)
         return (close & b.isfinite()) | _equal(a, b, equal_nan)  # type: ignore[no-any-return]
