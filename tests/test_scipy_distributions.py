@@ -209,3 +209,17 @@ def test_the_size_may_follow_the_parameters():
     np.testing.assert_allclose(found.detach(), scipy.stats.norm.rvs(1.0, 2.0, 3, random_state=0))
     found = stats.gamma.rvs(2.5, leaf_of(1.0), 2.0, (2, 3), random_state=0)
     np.testing.assert_allclose(found.detach(), scipy.stats.gamma.rvs(2.5, 1.0, 2.0, (2, 3), random_state=0))
+
+
+@pytest.mark.parametrize("name, method, args", [
+    ("t", "logpdf", (1.0, 1e100)),
+    ("t", "pdf", (0.5, np.inf)),
+    ("weibull_min", "isf", (1.9e-22, 1.0)),
+    ("truncnorm", "sf", (39.5, 39.0, 40.0)),
+    ("burr", "isf", (1e-20, 5.0, 3.0)),
+    ("skellam", "cdf", (-np.inf, 15.0, 8.0)),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+def test_formulas_that_lose_all_digits_at_extreme_arguments_are_refused(name, method, args):
+    with pytest.raises(vg.errors.UnsupportedFunctionError):
+        getattr(getattr(stats, name), method)(*(leaf_of(each) for each in args))

@@ -275,7 +275,7 @@ def _compared(name: str, result: Any, wanted: Any) -> Any:
     if not isinstance(wanted, (Tensor, np.ndarray, np.generic)):
         return result
     wanted = plain_values(wanted)
-    return _at_edges(name, _in_dtype(as_operand(result), wanted.dtype), wanted)
+    return at_edges(name, _in_dtype(as_operand(result), wanted.dtype), wanted)
 
 
 def _in_dtype(result: Any, dtype: Any) -> Any:
@@ -296,7 +296,7 @@ def with_value_of(found: Any, function: Callable[..., Any], *args: Any) -> Any:
         return found + (function(*plain_values(args)) - plain_values(found))
 
 
-def _at_edges(name: str, result: Any, wanted: Any) -> Any:
+def at_edges(name: str, result: Any, wanted: Any) -> Any:
     """Return a result with SciPy's values where these are infinite or NaN, as at poles and outside the domain.
 
     Raises:

@@ -17,7 +17,7 @@ from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_h
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS, least_place
-from ..wrap import double_copy, numbers
+from ..wrap import at_edges, double_copy, numbers
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 # The location and scale of the standard form, used for omitted parameters; no operation uses them.
@@ -30,7 +30,17 @@ STANDARD: Final = frozenset(
     {"_pdf", "_logpdf", "_pmf", "_logpmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf", "_entropy"}
 )
 
+# Methods whose results are compared with SciPy's, since some formulas lose all digits at extreme arguments.
+COMPARED: Final = frozenset({"pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"})
 OF_VALUES: Final = frozenset({"pdf", "logpdf", "cdf", "logcdf"})
+
+
+def _are_moderate(values: Any) -> bool:
+    """Return whether all numbers are finite, and 0 or neither tiny nor huge, so that the formulas are accurate."""
+    sizes = [np.abs(plain_values(as_argument(value))) for value in values]
+    *given, result = sizes
+    within = all(((each <= 1e3) & ((each >= 1e-8) | (each == 0.0))).all() for each in given)
+    return within and bool(np.isfinite(result).all())
 
 
 class NamedDistribution:
@@ -126,7 +136,12 @@ class Distribution(NamedDistribution):
             return as_tensors(getattr(self.scipy, method)(*args, **kwargs))
         if not carries_history((args, kwargs)):
             return self._plain(method, *args, **kwargs)
-        return composed(f"{self.name}.{method}", function, args, kwargs)
+        found = composed(f"{self.name}.{method}", function, args, kwargs)
+        if observed() is not None or method not in COMPARED or _are_moderate((*args, *kwargs.values(), found)):
+            return found
+        with np.errstate(all="ignore"):
+            wanted = np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))
+        return at_edges(f"scipy.stats.{self.name}.{method}", found, wanted)
 
     def _plain(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Return SciPy's result for tensors without history."""
