@@ -80,9 +80,16 @@ def has_attribute(value: Any, name: str, /) -> bool:
 
     So code that recognizes the tensors of other libraries, as by `hasattr(x, "detach")`, treats them as arrays.
     """
-    if isinstance(value, Tensor) and is_added(name) and (name not in OF_ARRAYS or is_scalar(value)):
-        return False
-    return hasattr(value, name)
+    return not _is_hidden(value, name) and hasattr(value, name)
+
+
+def get_attribute(value: Any, name: str, /, *default: Any) -> Any:
+    """Implement `getattr` in adopted code, where `getattr(x, "detach", None)` of a tensor is None, as of an array."""
+    return default[0] if default and _is_hidden(value, name) else getattr(value, name, *default)
+
+
+def _is_hidden(value: Any, name: str) -> bool:
+    return isinstance(value, Tensor) and is_added(name) and (name not in OF_ARRAYS or is_scalar(value))
 
 
 def is_added(name: str) -> bool:

@@ -1,6 +1,6 @@
 """Python's built-in names in adopted code: `float` and `complex` keep gradients, and `type` returns NumPy's types.
 
-`hasattr` and the abstract classes of containers are in `abstract_classes.py`.
+`hasattr`, `getattr` and the abstract classes of containers are in `abstract_classes.py`.
 
 In a program written for NumPy, `float(x)` of an array element changes nothing. In adopted code the element may be a
 tensor, so `float` is a class here that casts tensors differentiably. It is a subclass of `numpy.float64`, so that NumPy
@@ -24,7 +24,7 @@ from ..tensor.creation import as_its_number
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
-from .abstract_classes import has_attribute
+from .abstract_classes import get_attribute, has_attribute
 from .containers import REPORTED
 from .counterparts import MISSING, namespace
 
@@ -188,7 +188,7 @@ def type_of(value: Any, /) -> Any:
 CALLED: Final[dict[str, Any]] = {"float": as_float, "type": type_of}
 
 # The replacements of built-in classes.
-BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attribute}
+BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attribute, "getattr": get_attribute}
 
 
 def _type_of(value: Any) -> Any:
@@ -250,4 +250,6 @@ def original_builtin(value: Any) -> Any:
         return value.python
     if value is has_attribute:
         return hasattr
+    if value is get_attribute:
+        return getattr
     return builtins.type if value is Type else None

@@ -1,8 +1,8 @@
 """Analysis of code objects: where a replaced built-in function cannot meet a tensor.
 
-In adopted code, `float`, `complex`, `type` and `hasattr` are replaced by classes and functions that are slower and
-differ from Python's only for tensors. But `float(i)` with the variable of a loop over a `range` never meets a tensor.
-The analysis executes the instructions of a function symbolically, with these kinds of values:
+In adopted code, `float`, `complex`, `type`, `hasattr` and `getattr` are replaced by classes and functions that are
+slower and differ from Python's only for tensors. But `float(i)` with the variable of a loop over a `range` never meets
+a tensor. The analysis executes the instructions of a function symbolically, with these kinds of values:
 
     int          an int or bool
     plain        a number or string that is not a tensor
@@ -26,7 +26,7 @@ import attrs
 
 from .abstract_classes import is_added
 
-REPLACED: Final = frozenset({"float", "complex", "type", "hasattr"})
+REPLACED: Final = frozenset({"float", "complex", "type", "hasattr", "getattr"})
 INT, PLAIN, RANGE, PAIRS, PAIR, OTHER = "int", "plain", "range", "pairs", "pair", "other"
 NULL: Final = "null"  # the second item that a call has on the stack
 RESULTS: Final = {"range": RANGE, "enumerate": PAIRS, "len": INT, "int": INT, "isinstance": INT}
@@ -237,8 +237,9 @@ class _Execution:
         if name == "type":
             with_numbers = kinds == [INT]  # `type` of a float is the class that replaces `float`
             self._note(called, WITH_NUMBERS if with_numbers else CALLED if len(args) == 1 else OTHERWISE)
-        elif name == "hasattr":
-            with_numbers = len(args) == 2 and isinstance(args[1], Constant) and not is_added(args[1].value)
+        elif name in ("hasattr", "getattr"):
+            is_known = len(args) > 1 and isinstance(args[1], Constant) and not is_added(args[1].value)
+            with_numbers = is_known or (name == "getattr" and len(args) == 2)  # without a default
             self._note(called, WITH_NUMBERS if with_numbers else CALLED)
         else:
             with_numbers = all(kind in (INT, PLAIN) for kind in kinds)
