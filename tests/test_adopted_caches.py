@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad import symbolic
 
 DATA = np.array([0.5, 2.0])
 
@@ -240,6 +241,75 @@ def test_cached_methods_of_objects_with_properties_cached_in_adopted_code():
 
     assert vg.grad(f)(DATA).tolist() == [1.0, 1.0]
     assert model.of_attribute()[0] == 7.0
+
+
+class WithTensor:
+    def __init__(self):
+        self.tensor = vg.ones(2)
+
+    @functools.cache  # noqa: B019
+    def table(self):
+        return np.ones(2)
+
+    @functools.cache  # noqa: B019
+    def scaled(self):
+        return 2.0 * self.tensor
+
+
+MODES = {
+    "compile": vg.compile,
+    "compiled gradient": lambda f: vg.compile(vg.grad(f)),
+    "gradient of compiled": lambda f: vg.grad(vg.compile(f)),
+    "jvp": lambda f: lambda x: vg.jvp(f, (x,), (x,)),
+    "hessian": vg.hessian,
+    "functionalize": lambda f: vg.func.functionalize(vg.adopt(f)),
+    "inference_mode": lambda f: vg.inference_mode()(vg.adopt(f)),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["table", "scaled"])
+def test_writes_to_cached_results_of_objects_with_tensors_are_seen_in_every_mode(mode, name):
+    model = WithTensor()
+    method = getattr(model, name)
+
+    def f(x):
+        total = (model.tensor * x).sum()
+        table = method()
+        table[0] = 7.0
+        return total + (table * x**2).sum()
+
+    called = MODES[mode](f)
+    for _ in range(3):
+        called(DATA)
+        assert method()[0] == 7.0
+
+
+def test_cached_methods_of_objects_with_tensors_in_traces():
+    model = WithTensor()
+
+    def f(x):
+        model.table()[0] += 1.0
+        return (model.scaled() * x * model.table()).sum()
+
+    compiled = vg.compile(f)
+    for count in (2.0, 3.0, 4.0):
+        assert compiled(DATA) == 2 * count * DATA[0] + 2 * DATA[1]
+    assert "a cached function that uses tensors at " + __file__ in str(compiled.explain())
+    other = WithTensor()
+    with pytest.raises(vg.errors.TraceError, match="a cached function that uses tensors"):
+        symbolic.trace(vg.adopt(lambda x: other.scaled() * x), vg.ones(2))
+    assert isinstance(model.scaled(), vg.Tensor) and not model.scaled().requires_grad
+
+
+def test_cached_methods_of_objects_with_tangents():
+    model = WithTensor()
+
+    def f(x):
+        model.tensor = x
+        return (model.scaled() * x).sum()  # 2 * x**2
+
+    assert vg.jvp(f, (DATA,), (np.ones(2),))[1] == 4 * DATA.sum()
 
 
 def test_a_value_with_history_is_not_written_into_a_cached_array():

@@ -19,8 +19,10 @@ import attrs
 import numpy as np
 
 from ..tensor.conversions import ADOPTED
-from ..tensor.modes import GRAD, current_mode
+from ..tensor.escapes import has_tangent
+from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor
+from ..tensor.trace_hooks import OBSERVER
 from .attributes import attributes_of, store
 from .classes import HEAP_TYPE, ORIGINAL
 from .code_objects import captured, mentioned_names
@@ -97,7 +99,7 @@ def _unless_plain(inner: Any, keeping: Callable[..., Any], general: Callable[...
     if not has_others and RESERVED.isdisjoint(names):
         space: dict[str, Any] = {}
         source = _written(names, len(names) - len(inner.__defaults__ or ()))
-        exec(compile(source, GENERATED + "cached function>", "exec"), space)
+        exec(compile(source, GENERATED + "generated cached function>", "exec"), space)
         return space["caller"](keeping, general, PLAIN_KEYS, MISSING)  # type: ignore[no-any-return]
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -344,7 +346,7 @@ def _is_adopted(function: types.FunctionType) -> bool:
 def holds_tensors(values: Iterable[Any]) -> bool:
     """Return whether there are tensors among values, in their attributes and contents, or in what functions capture.
 
-    In plain reverse mode, those without a history do not count: the user's functions compute with them as with arrays.
+    Those without a history do not count: the user's functions compute with them as with arrays. A trace ends there.
     Beyond a limit on the number of objects, the answer is that there are.
 
     Arguments:
@@ -357,8 +359,10 @@ def holds_tensors(values: Iterable[Any]) -> bool:
         if type(value) in PLAIN_KEYS or id(value) in seen:
             continue
         if isinstance(value, Tensor):
-            if value.requires_grad or current_mode() > GRAD:
+            if value.requires_grad or has_tangent(value):
                 return True
+            if current_mode() & TRACE:  # its result, in the user's cache, would contain what the trace recorded
+                OBSERVER.get().refuse("a cached function that uses tensors")
             continue
         if len(seen) > MOST_OBJECTS:
             return True
