@@ -332,3 +332,14 @@ def test_jacobians_are_not_recorded_for_captured_parameters():
     assert type(found) is np.ndarray and k.grad is None
     np.testing.assert_allclose(found, np.diag([-1.0, -12.0]))
     np.testing.assert_array_equal(ode_steps._jacobian(lambda t, y: k.detach() * 1.0, 0.0, np.ones(2)), np.zeros((2, 2)))
+
+
+def test_step_sizes_and_tolerances_with_a_history_are_refused():
+    option = leaf_of(0.01)
+    for call in (
+        lambda: ours.solve_ivp(lambda t, y: -y, (0, 1), [1.0], max_step=option),
+        lambda: ours.odeint(lambda y, t: -y, [1.0], [0.0, 1.0], rtol=option),
+        lambda: ours.ode(lambda t, y: -y).set_integrator("vode", max_step=option),
+    ):
+        with pytest.raises(vg.errors.UnsupportedFunctionError, match="no gradient flows to"):
+            call()

@@ -113,3 +113,13 @@ def test_results_of_another_form_are_refused():
     ):
         with pytest.raises(UnsupportedFunctionError):
             refused()
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_bands_of_a_single_column(lower):
+    bands = np.array([[2.0], [3.0]])
+    leaf = vg.Tensor(bands, requires_grad=True)
+    found = vsl.eigvals_banded(leaf, lower)
+    np.testing.assert_array_equal(found.detach(), scipy_linalg.eigvals_banded(bands, lower))
+    (slope,) = vg.autograd.grad(found.sum(), [leaf])
+    np.testing.assert_array_equal(slope, [[1.0], [0.0]])

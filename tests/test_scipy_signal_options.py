@@ -200,3 +200,26 @@ def test_gradients_of_a_large_convolution():
     weights = rng.normal(size=found.shape)
     (found * weights).sum().backward()
     np.testing.assert_allclose(leaf.grad, theirs.correlate2d(weights, y, "valid"), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x: m.iirfilter(1, x * 0.0),
+    lambda m, x: m.butter(2, x * [3.0, 1.0], "band"),
+    lambda m, x: m.iirnotch(x, 30, fs=np.array([10, 20])),
+    lambda m, x: m.iirpeak(x * 20, 30),
+    lambda m, x: m.vectorstrength(x * np.ones((2, 2)), 1.0),
+    lambda m, x: m.vectorstrength(x * np.ones(2), -1.0),
+    lambda m, x: m.zoom_fft(x * np.ones(4), [0.1, 0.2], m=3.5),
+])  # fmt: skip
+def test_designs_and_spectra_raise_as_in_scipy(call):
+    for module, x in ((theirs, np.array(0.06)), (ours, vg.Tensor(0.06, requires_grad=True))):
+        with pytest.raises(ValueError):
+            call(module, x)
+
+
+def test_filters_longer_than_the_matrix_are_refused():
+    plane = vg.Tensor(PLANE, requires_grad=True)
+    with pytest.raises(UnsupportedFunctionError, match="longer"):
+        ours.sepfir2d(plane, np.arange(1.0, 8.0), np.ones(3))
+    kernels = (np.arange(1.0, 7.0)[:5], np.arange(1.0, 6.0))
+    np.testing.assert_allclose(ours.sepfir2d(plane, *kernels).detach(), theirs.sepfir2d(PLANE, *kernels))

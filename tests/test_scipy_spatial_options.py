@@ -120,3 +120,22 @@ def test_spherical_interpolation():
         (ends[::-1].copy(), ends, ends[None], ends * 2), (np.array([0.0, 0.3]), np.array(0.3))
     ):
         compare(lambda m, x, y, t: m.geometric_slerp(x, y, t), ends, end, t)
+
+
+def test_procrustes_raises_as_in_scipy():
+    for points in (np.ones((0, 2)), np.ones((3, 2)), np.ones(3)):
+        for module in (theirs, ours):
+            given = vg.Tensor(points, requires_grad=True) if module is ours else points
+            with pytest.raises(ValueError):
+                module.procrustes(given, points)
+
+
+def test_slopes_of_the_jensen_shannon_distance_at_zeros():
+    p, q = np.array([0.5, 0.5, 0.0, 0.0]), np.array([0.0, 0.4, 0.6, 0.0])
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (p, q)]
+    (slope, other) = vg.autograd.grad(ours.distance.jensenshannon(*leaves), leaves)
+    assert slope[2] == other[0] == -np.inf
+    value, h = theirs.distance.jensenshannon(p, q), 1e-7
+    for k in (0, 1, 3):
+        step = h * np.eye(4)[k]
+        np.testing.assert_allclose(slope[k], (theirs.distance.jensenshannon(p + step, q) - value) / h, rtol=1e-5)

@@ -151,3 +151,44 @@ def test_two_sample_tests_raise_as_in_scipy():
 def test_an_exponent_of_the_power_divergence_with_a_history_is_refused():
     with pytest.raises(UnsupportedFunctionError, match="lambda_"):
         ours.power_divergence(np.array([4.0, 6.0, 5.0]), lambda_=vg.Tensor(0.5, requires_grad=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_points_lie_on_a_line():
+    x, y = (vg.Tensor(each, requires_grad=True) for each in ([1.0, 2.0], [3.0, 5.0]))
+    found, wanted = ours.pearsonr(x, y), theirs.pearsonr([1.0, 2.0], [3.0, 5.0])
+    assert (found.statistic, found.pvalue) == tuple(wanted)
+    assert not any(each.any() for each in vg.autograd.grad(found.statistic + found.pvalue, [x, y]))
+    for rise in ([3.0, 5.0], [3.0, 3.0]):
+        line = ours.linregress(x, vg.Tensor(rise, requires_grad=True))
+        found = [each.item() if isinstance(each, vg.Tensor) else each for each in line]
+        np.testing.assert_allclose(found, theirs.linregress([1.0, 2.0], rise))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sample", [[-0.087] * 3, [[1.0, 2.0], [1.0, 3.0]]])
+def test_scores_of_equal_values_are_nan(sample):
+    found = ours.zscore(vg.Tensor(sample, requires_grad=True))
+    np.testing.assert_array_equal(found.detach(), theirs.zscore(np.array(sample)))
+
+
+def test_moments_by_position():
+    k = vg.Tensor(2.0, requires_grad=True)
+    assert ours.gamma(2.0).stats("mvsk") == theirs.gamma(2.0).stats("mvsk")
+    assert ours.gamma.stats(2.0, 0, 1, "mvsk") == theirs.gamma.stats(2.0, 0, 1, "mvsk")
+    assert len(ours.gamma(k).stats("mv")) == len(ours.gamma.stats(k, 0, 1, "mv")) == 2
+    assert ours.poisson(k).stats("v").item() == 2.0
+    with pytest.raises(UnsupportedFunctionError, match="moments"):
+        ours.gamma(k).stats("mvsk")
+
+
+def test_a_parameter_given_twice_is_an_error():
+    with pytest.raises(TypeError, match="loc"):
+        ours.gamma.entropy(vg.Tensor(2.0, requires_grad=True), 3, loc=1.0)
+
+
+@pytest.mark.parametrize("x, alpha", [([0.1, 1.1, 0.3, 0.7], [1.0, 2, 3, 4]), ([0.2, 0.8], [-0.5, 2.0])])
+def test_points_outside_the_simplex_are_errors(x, alpha):
+    for module, args in ((theirs, (x, alpha)), (ours, (vg.Tensor(x, requires_grad=True), alpha))):
+        with pytest.raises(ValueError):
+            module.dirichlet.pdf(*args)

@@ -201,3 +201,23 @@ def test_splines_raise_as_in_scipy():
                 getattr(module, name)(vg.Tensor(SAMPLES, requires_grad=True) if module is ours else SAMPLES, *parts)
     with pytest.raises(vg.errors.UnsupportedFunctionError, match="omega"):
         ours.symiirorder2(vg.Tensor(SAMPLES, requires_grad=True), 0.5, np.pi)
+
+
+@pytest.mark.parametrize("name", ["step", "impulse"])
+def test_times_by_default_depend_on_the_system(name):
+    def combined(module, a):
+        times, values = getattr(module, name)((a, *map(np.array, STATES[1:])))
+        return (np.cos(np.arange(100)) * (times + values)).sum()
+
+    a, direction, h = np.array(STATES[0]), np.array([[0.3, -0.2], [0.5, 0.4]]), 1e-6
+    leaf = vg.Tensor(a, requires_grad=True)
+    (slope,) = vg.autograd.grad(combined(ours, leaf), [leaf])
+    wanted = (combined(theirs, a + h * direction) - combined(theirs, a - h * direction)) / (2 * h)
+    np.testing.assert_allclose((slope.numpy() * direction).sum(), wanted, rtol=1e-6)
+
+
+def test_times_by_a_multiple_eigenvalue_are_refused():
+    system = (vg.Tensor([[0.0, 1.0], [-1.0, -2.0]], requires_grad=True), *STATES[1:])
+    with pytest.raises(vg.errors.UnsupportedFunctionError, match="pass T"):
+        ours.step(system)
+    assert ours.step(system, T=TIMES)[1].requires_grad

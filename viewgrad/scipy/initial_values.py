@@ -29,6 +29,8 @@ CLOSELY: Final[dict[str, dict[str, Any]]] = {
     "DOP853": {"rtol": 1e-10, "atol": 1e-11},
     IMPLICIT: {"rtol": 1e-8, "atol": 1e-10},
 }
+# Options that determine the steps, and with them the error of the solution.
+STEP_OPTIONS: Final = frozenset({"rtol", "atol", "max_step", "min_step", "first_step", "h0", "hmax", "hmin"})
 FAILED: Final = "the equation could not be solved closely enough for a gradient: scale it, or take another method"
 
 
@@ -83,6 +85,7 @@ def solve_ivp(
         carries_history(as_argument(each(ends[0], start.detach(), *given))) for each in watched or ()
     )
     dependent = dependent or carries_history(slope(ends[0], start.detach()))
+    _check_steps("scipy.integrate.solve_ivp", options)
     for option in ("jac", "rtol", "atol", "max_step", "first_step"):
         if option in options:
             options[option] = _plain_option(options[option], given)
@@ -103,6 +106,13 @@ def solve_ivp(
     reached = found.sol.t_max if ends[1] >= ends[0] else found.sol.t_min
     path = _path(slope, (ends[0], float(reached)), start, name, found, t_span, options)
     return _with_history(found, path, watched, given, times, tuple(t_span), dense_output)
+
+
+def _check_steps(name: str, options: dict[str, Any]) -> None:
+    """Raise an error for tolerances and step sizes with a history, on which the steps depend."""
+    lost_in = [option for option, value in options.items() if option in STEP_OPTIONS and carries_history(value)]
+    if lost_in:
+        raise lost(name, f"no gradient flows to {', '.join(lost_in)}; pass detach() of it")
 
 
 def _plain_option(option: Any, given: tuple[Any, ...]) -> Any:
@@ -230,6 +240,7 @@ def odeint(
     Gradients flow to the initial values, the times and the tensors captured by the right-hand side. They are those of
     steps of DOP853, or of Radau's method if SciPy found the equation stiff.
     """
+    _check_steps("scipy.integrate.odeint", {"rtol": rtol, "atol": atol, "h0": h0, "hmax": hmax, "hmin": hmin})
     args = args_tuple(args)
     start: Any = np.atleast_1d(float_copy(y0))
     times = float_copy(t)
@@ -289,6 +300,7 @@ class ode:
 
     def set_integrator(self, name: str, **options: Any) -> ode:
         """Choose the method: vode, zvode, lsoda, dopri5 or dop853."""
+        _check_steps("scipy.integrate.ode", options)
         self.stiff = name == "lsoda" or str(options.get("method", "")).lower() == "bdf"
         self._plain.set_integrator(name, **{key: _plain(option) for key, option in options.items()})
         return self

@@ -299,8 +299,11 @@ def eig_banded(
     max_ev: int = 0,
 ) -> Any:
     """Return the eigenvalues and eigenvectors of a symmetric banded matrix."""
-    args = (np.array(plain_values(floating(a_band))), lower)
-    return _eigenpairs(_symmetric(a_band, lower), "eig_banded", args, not eigvals_only, select, select_range)
+    bands = floating(a_band)
+    args = (np.array(plain_values(bands)), lower)
+    # Of a single column LAPACK uses the first element, in either form.
+    matrix = bands[:1] if bands.shape[1] == 1 else _symmetric(bands, lower)
+    return _eigenpairs(matrix, "eig_banded", args, not eigvals_only, select, select_range)
 
 
 @made

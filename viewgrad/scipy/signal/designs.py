@@ -18,6 +18,7 @@ from .windows import get_window
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
+checked: Final = maker(scipy.signal, MADE, is_checked=True)
 
 
 # -- frequency transformations -----------------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ def ellipap(N: int, rp: Any, rs: Any) -> Any:
 # -- designs -----------------------------------------------------------------------------------------------------------
 
 
-@made
+@checked
 def iirfilter(
     N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False,
     ftype: str = "butter", output: str = "ba", fs: Any = None,
@@ -280,7 +281,7 @@ def _resonator(name: str, notch: bool) -> None:
 
     resonator.__name__ = name
     resonator.__doc__ = f"`scipy.signal.{name}`, differentiable in its frequency and its quality."
-    made(resonator)
+    checked(resonator)
 
 
 _resonator("iirnotch", True)

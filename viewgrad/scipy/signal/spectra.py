@@ -15,6 +15,7 @@ from .convolutions import MADE as CONVOLUTIONS
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
+checked: Final = maker(scipy.signal, MADE, is_checked=True)
 BOUNDARIES: Final = {"even": "reflect", "constant": "edge", "zeros": "constant"}
 
 
@@ -325,7 +326,7 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1
     return np.moveaxis(x @ matrix, -1, axis)
 
 
-@made
+@checked
 def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: int = -1) -> Any:
     """Return the Fourier transform on a range of frequencies."""
     if carries_history(fn):
@@ -339,7 +340,7 @@ def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = Fa
     return MADE["czt"](x, count, ratio, start, axis=axis)
 
 
-@made
+@checked
 def vectorstrength(events: Any, period: Any) -> Any:
     """Return the vector strength and the phase of events with respect to a period."""
     events, period = floating(events), floating(period)

@@ -244,6 +244,9 @@ def sepfir2d(input: Any, hrow: Any, hcol: Any) -> Any:
     x, rows, columns = floating(input), floating(hrow), floating(hcol)
     if x.ndim != 2 or rows.ndim != 1 or columns.ndim != 1 or not rows.shape[0] % 2 or not columns.shape[0] % 2:
         raise ValueError("sepfir2d requires a matrix, and vectors of odd lengths")
+    if x.shape[1] < rows.shape[0] - 1 or x.shape[0] < columns.shape[0] - 1:
+        # SciPy reads outside the matrix
+        raise lost("scipy.signal.sepfir2d", "for tensors with a history no filter may be longer than its dimension + 1")
     if carries_history((rows, columns)):
         for axis, weights in ((1, rows), (0, columns)):
             half = weights.shape[0] // 2

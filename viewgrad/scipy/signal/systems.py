@@ -342,9 +342,21 @@ def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> An
 
 
 def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
-    """Return SciPy's times for a response."""
+    """Return the times of a response, by default SciPy's: up to 7 times the largest time constant of the system."""
+    if T is not None:
+        return T
     plain = tuple(np.array(plain_values(floating(each))) for each in parts_of(system))
-    return as_tensors(np.array(scipys(plain, T=None, N=N)[0])) if T is None else T
+    found = np.array(scipys(plain, T=None, N=N)[0])
+    a = state_space(system)[0]
+    values = np.linalg.eigvals(plain_values(a))
+    slowest = int(np.argmin(np.abs(values.real)))
+    if not carries_history(a) or values[slowest].real == 0:
+        return as_tensors(found)
+    gaps = np.abs(np.delete(values, slowest) - values[slowest])
+    if (gaps <= 1e-6 * np.abs(values).max()).any():
+        raise lost(f"scipy.signal.{scipys.__name__}", "the times depend on a multiple eigenvalue of the system; pass T")
+    rates = np.abs(np.linalg.eigvals(a).real[slowest])
+    return np.linspace(0.0, 1.0, found.size) * (7.0 / rates)
 
 
 @made

@@ -147,6 +147,7 @@ MADE: dict[str, Any] = {
     "KDTree": KDTree, "cKDTree": KDTree,
 }  # fmt: skip
 made: Final = maker(scipy.spatial, MADE)
+checked: Final = maker(scipy.spatial, MADE, is_checked=True)
 
 
 @made
@@ -170,7 +171,7 @@ def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) ->
     return (floating(x)[:, None, :] - floating(y)[None, :, :]).vector_norm(p, -1)
 
 
-@made
+@checked
 def procrustes(data1: Any, data2: Any) -> Any:
     """Return two standardized sets of points, the second aligned with the first, and their disparity."""
     first, second = (each - each.mean(0) for each in (floating(data1), floating(data2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -146,13 +147,23 @@ def directed_hausdorff(u: Any, v: Any, rng: Any = 0, **options: Any) -> Any:
     return (u[i] - v[j]).vector_norm(2), i, j
 
 
+def _to_middle(p: Any, q: Any) -> Any:
+    """Return p * log(p / m), where m is the mean of p and q; where both are 0 the slope is that for q = 0."""
+    absent = (plain_values(p) == 0) & (plain_values(q) == 0)
+    if not absent.any():
+        return special.rel_entr(p, (p + q) / 2.0)
+    p, q, rest = np.where(absent, 1.0, p), np.where(absent, 1.0, q), p
+    return np.where(absent, rest * math.log(2.0), special.rel_entr(p, (p + q) / 2.0))
+
+
 @made
 def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
     """Return the square root of the Jensen-Shannon divergence between two distributions."""
     p, q = (float_copy(each) for each in (p, q))
-    p, q = p / p.sum(axis, keepdims=True), q / q.sum(axis, keepdims=True)
-    middle = (p + q) / 2.0
-    both = special.rel_entr(p, middle) + special.rel_entr(q, middle)
+    p, q = (each * np.sign(plain_values(each).sum(axis, keepdims=True)) for each in (p, q))
+    first, second = p.sum(axis, keepdims=True), q.sum(axis, keepdims=True)
+    # Divided by the sums last, so that the infinite slopes at zeros do not reach the other elements.
+    both = _to_middle(p, q * (first / second)) / first + _to_middle(q, p * (second / first)) / second
     found = both.sum(axis, keepdims=keepdims)
     return np.sqrt((found if base is None else found / np.log(base)) / 2.0)
 

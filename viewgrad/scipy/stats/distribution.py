@@ -88,6 +88,11 @@ class Distribution(NamedDistribution):
 
     freeze = __call__
 
+    @property
+    def _count(self) -> int:
+        """The number of parameters, location and scale included."""
+        return len(self.shapes) + (1 if self.discrete else 2)
+
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, Any]:
         names = (*self.shapes, "loc") if self.discrete else (*self.shapes, "loc", "scale")
         given = dict(zip(names, args)) | kwargs
@@ -95,6 +100,9 @@ class Distribution(NamedDistribution):
         missing = [name for name in self.shapes if name not in given]
         if unknown or missing or len(args) > len(names):
             raise TypeError(f"{self.name} requires the parameters {', '.join(names)}")
+        repeated = sorted(set(names[: len(args)]) & kwargs.keys())
+        if repeated:
+            raise TypeError(f"{self.name} got multiple values for {', '.join(repeated)}")
         shapes = [numbers(given[name]) for name in self.shapes]
         return shapes, _given(given, "loc", STANDARD_LOC), _given(given, "scale", STANDARD_SCALE)
 
@@ -344,8 +352,11 @@ class Distribution(NamedDistribution):
         standard = self._plain("entropy", *shapes) if self._entropy is None else self._entropy(*shapes)
         return _in_common_shape(standard if self.discrete else standard + np.log(numbers(scale)), valid)
 
-    def stats(self, *args: Any, moments: str = "mv", **kwargs: Any) -> Any:
-        """Return the mean ("m"), the variance ("v"), or both."""
+    def stats(self, *args: Any, moments: Any = None, **kwargs: Any) -> Any:
+        """Return the mean ("m"), the variance ("v"), the skewness ("s") and the kurtosis ("k"), by default "mv"."""
+        if len(args) == self._count + 1 and moments is None:  # in SciPy the moments follow all parameters
+            *args, moments = args  # type: ignore[assignment]
+        moments = "mv" if moments is None else moments
         if not carries_history((args, kwargs)):
             return as_tensors(self.scipy.stats(*plain_values(args), moments=moments, **plain_values(kwargs)))
         if set(moments) - set("mv"):
@@ -380,8 +391,7 @@ class Distribution(NamedDistribution):
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
-        count = len(self.shapes) + (1 if self.discrete else 2)
-        if len(args) == count + 1 and size is None:  # in SciPy the size follows all parameters
+        if len(args) == self._count + 1 and size is None:  # in SciPy the size follows all parameters
             *args, size = args  # type: ignore[assignment]
         size = plain_values(as_argument(size))
         if not carries_history((args, kwargs)):
@@ -421,6 +431,9 @@ class Frozen:
         def call(*args: Any, **kwargs: Any) -> Any:
             if name == "rvs":
                 kwargs |= zip(("size", "random_state"), args)
+                return method(*self.args, **self.kwds, **kwargs)
+            if name == "stats":
+                kwargs |= zip(("moments",), args)
                 return method(*self.args, **self.kwds, **kwargs)
             if name in OF_VALUES:
                 kwargs = {**self.options, **kwargs}

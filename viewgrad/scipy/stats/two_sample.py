@@ -60,6 +60,9 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
     r = (x * y).sum(-1) / (x.vector_norm(2, -1) * y.vector_norm(2, -1))
     if (np.abs(plain_values(r)) > 1).any():  # due to rounding
         r = np.where(np.abs(plain_values(r)) > 1, np.sign(plain_values(r)), r)
+    if x.shape[-1] == 2:  # any two points lie on a line
+        r = r * 0.0 + np.round(plain_values(r))
+        return _tested(r, r * 0.0 + 1.0, correlation=r)
     shape = x.shape[-1] / 2 - 1
     pvalue = _tail(lambda t: special.betainc(shape, shape, (1 + t) / 2), r, alternative)
     return _tested(r, pvalue, correlation=r)
@@ -73,6 +76,10 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     away, rise = _centred(x), _centred(y)
     squares, other, mixed = (away * away).mean(), (rise * rise).mean(), (away * rise).mean()
     slope, r = mixed / squares, mixed / np.sqrt(squares * other)
+    if n == 2:  # any two points lie on a line
+        pvalue = 1.0 if plain_values(rise)[0] == plain_values(rise)[1] else 0.0
+        line = {"slope": slope, "intercept": y.mean() - slope * x.mean(), "rvalue": r, "pvalue": pvalue, "stderr": 0.0}
+        return Outcome(line, {"intercept_stderr": 0.0})
     df = n - 2
     t = r * np.sqrt(df / ((1.0 - r + TINY) * (1.0 + r + TINY)))
     error = np.sqrt((1 - r * r) * other / squares / df)
