@@ -269,6 +269,63 @@ def test_objects_that_convert_themselves_to_numbers():
         vg.grad(lambda x: x * float(object()))(1.0)
 
 
+class Offset:
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value * np.array([1.0, 2.0])
+
+
+def assigned(values):
+    table = np.zeros(2)
+    table[:] = values
+    return table.prod()
+
+
+def test_numpy_converts_objects_that_convert_themselves_to_numbers():
+    check(lambda x: np.float64(Length(x)) ** 2)
+    check(lambda x: np.abs(np.complex128(Length(x))) + np.array([Length(x)], complex).imag[0])
+    check(lambda x: np.array([[Length(x), 2.0], (x, Length(x))], float).prod())
+    check(lambda x: np.asarray(Length(x), dtype="float64") ** 2)
+    check(lambda x: np.full(2, Length(x), float).prod() + np.full_like(LENGTHS, Length(x)).prod())
+    check(lambda x: np.full(2, Offset(x)).prod() + np.full((2, 2), Offset(x), np.float64).prod())
+    check(lambda x: np.float64(Offset(x)).prod() + np.array([Offset(x), Offset(x)], float).prod())
+    check(lambda x: assigned([Length(x), 3.0]) * assigned((Length(x), Length(x))))
+
+
+def test_numpy_converts_objects_as_without_adoption():
+    def kinds(x):
+        return np.array([Length(x)]).dtype.kind, np.full(2, Length(x)).dtype.kind, np.array([Length(x)], object)[0]
+
+    assert vg.grad(lambda x: np.float32(Length(x)))(1.5) == 1.0
+    *found, item = vg.adopt(kinds)(vg.ones(()))
+    assert found == ["O", "O"] and type(item) is Length
+    with pytest.raises(TypeError, match="only length-1 arrays"):
+        vg.grad(lambda x: np.float64(Several(x)))(1.0)
+    with pytest.raises(TypeError, match="float"):
+        vg.grad(lambda x: x * np.array([object()], float)[0])(1.0)
+    unit = Unit()
+    assert vg.grad(lambda x: x * np.array([unit], float)[0])(1.0) == 1.0
+    assert unit.calls == 1
+
+
+class Several:
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return np.full(2, self.value)
+
+
+class Unit:
+    calls = 0
+
+    def __float__(self):
+        self.calls += 1
+        return 1.0
+
+
 RANDOM = np.random.default_rng(3)
 PLACES = np.linspace(0.0, 3.0, 7)
 SPLINE = scipy.interpolate.CubicSpline(PLACES, np.sin(PLACES))

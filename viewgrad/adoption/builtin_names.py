@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.creation import as_its_number
+from ..tensor.creation import as_its_number, as_scalar
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
@@ -36,13 +36,6 @@ def carries_history(value: Any) -> bool:
     return isinstance(value, Tensor) and (
         current_edge(value) is not None or has_tangent(value) or bool(current_mode() & TRACE)
     )
-
-
-def _as_number(value: Any, dtype: Any) -> Any:
-    """Return a single-element tensor as a scalar, which is not affected by later writes to the tensor."""
-    if value.size != 1:
-        raise TypeError("only length-1 arrays can be converted to Python scalars")
-    return value.astype(dtype).reshape(-1)[0]
 
 
 PLAIN: Final = frozenset({bool, int, float, str, np.float64, np.int64})
@@ -71,10 +64,8 @@ class NumberType(type):
 
     def _cast(cls, value: Any, imaginary: Any = 0.0) -> Any:
         if cls.python is complex:
-            return _as_number(value + 1j * imaginary, np.complex128)
-        if value.dtype.kind == "c":
-            raise TypeError(f"float() argument must be a string or a real number, not '{value.dtype}'")
-        return _as_number(value, np.float64)
+            return as_scalar(value + 1j * imaginary, np.complex128)
+        return as_scalar(value, np.float64)
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, cls.python)

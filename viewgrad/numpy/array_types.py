@@ -12,7 +12,7 @@ import numpy as np
 
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..tensor.creation import empty, from_numpy, holds_tensor, joined
+from ..tensor.creation import COMMON, empty, from_numpy, holds_tensor, joined, with_arrays
 from ..tensor.tensor import Tensor
 from ..tensor.tensor import is_scalar as holds_scalar
 
@@ -43,6 +43,8 @@ class ScalarType(type):
         return issubclass(other, cls.numpy)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) not in COMMON:
+            args = *with_arrays(args[:1], cls.numpy), *args[1:]
         if args and holds_tensor(args[0]):
             tensor = args[0] if isinstance(args[0], Tensor) else joined(args[0])
             return tensor.astype(np.dtype(cls.numpy))

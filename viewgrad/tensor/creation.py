@@ -177,8 +177,7 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
             return value
         made = value.__array__()
         return made if isinstance(made, Tensor) else value
-    is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "__array_ufunc__")
-    if is_sequence and not isinstance(value, NO_SEQUENCES):
+    if is_sequence(kind) and not isinstance(value, NO_SEQUENCES):
         items = list(value)
         return joined(items) if holds_tensor(items) else value
     return value
@@ -209,21 +208,57 @@ COMMON: Final = frozenset({
 })  # fmt: skip
 
 
-def with_arrays(args: Any) -> Any:
+def with_arrays(args: Any, dtype: Any = None) -> Any:
     """Replace objects that contain tensors by tensors, also inside lists.
 
-    Such an object has an `__array__` that returns a tensor, or is a sequence of tensors whose class is not list.
+    Such an object has an `__array__` that returns a tensor, or is a sequence of tensors whose class is not list. If a
+    dtype is given, it may also have a `__float__` or `__complex__` that returns a tensor.
 
     Arguments:
         args: the arguments of a NumPy function, or the items of a list: a list or a tuple.
+        dtype: the dtype to which the items are converted.
     """
-    return args if COMMON.issuperset(map(type, args)) else type(args)(map(_with_arrays, args))
+    return args if COMMON.issuperset(map(type, args)) else type(args)([_with_arrays(each, dtype) for each in args])
 
 
-def _with_arrays(value: Any) -> Any:
+def _with_arrays(value: Any, dtype: Any) -> Any:
     if type(value) in (list, tuple):
-        return with_arrays(value)
-    return value if type(value) in COMMON else as_its_array(value)
+        return with_arrays(value, dtype)
+    return value if type(value) in COMMON else as_element(value, dtype)
+
+
+def as_element(value: Any, dtype: Any, *, is_asked: bool = False) -> Any:
+    """Convert an object that contains tensors to a tensor, as NumPy does for a dtype: to an array, or to a number.
+
+    Arguments:
+        value: the object.
+        dtype: a dtype; if it is None or not that of floating-point numbers, NumPy does not call `__float__`.
+        is_asked: see `as_its_array`.
+    """
+    made = as_its_array(value, is_asked=is_asked)
+    kind = type(value)
+    if made is not value or dtype is None or hasattr(kind, "__array__") or is_sequence(kind):
+        return made
+    wanted = np.dtype(dtype)
+    if wanted.kind not in "fc":
+        return value
+    is_complex = wanted.kind == "c" and hasattr(kind, "__complex__")
+    number = as_its_number(value, "__complex__" if is_complex else "__float__")
+    return as_scalar(number, np.complex128 if is_complex else np.float64) if isinstance(number, Tensor) else number
+
+
+def as_scalar(value: Tensor, dtype: Any) -> Any:
+    """Convert a single-element tensor to a scalar, which is not affected by later writes to the tensor."""
+    if value.size != 1:
+        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    if value.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise TypeError(f"float() argument must be a string or a real number, not '{value.dtype}'")
+    return value.astype(dtype).reshape(-1)[0]
+
+
+def is_sequence(kind: type) -> bool:
+    """Return whether NumPy converts objects of a class item by item, unless they are among `NO_SEQUENCES`."""
+    return hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "__array_ufunc__")
 
 
 # Objects with a length and items that NumPy does not treat as sequences.
@@ -255,6 +290,8 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
             return as_operand(made)
         if not (value is None or isinstance(value, (str, bytes, list, tuple))):
             raise
+        if type(value) in (list, tuple):
+            value = with_arrays(value, dtype)
         if holds_tensor(value):
             return joined(value, dtype)
         return from_number(np.asarray(value, dtype))
@@ -288,9 +325,9 @@ def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     if type(data) is np.ndarray and data.dtype is OBJECT:
         data = of_objects(data)
     elif not isinstance(data, (Tensor, np.ndarray, list, tuple)):
-        data = as_its_array(data, is_asked=True)
+        data = as_element(data, dtype, is_asked=True)
     elif type(data) in (list, tuple):
-        data = with_arrays(data)
+        data = with_arrays(data, dtype)
     if not holds_tensor(data):
         return Tensor(data, dtype, requires_grad)
     made: Any = data.clone() if isinstance(data, Tensor) else joined(data)

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...adoption import adopted_arguments
+from ...tensor.creation import COMMON, as_element, as_operand, holds_tensor, joined, with_arrays
 from ...tensor.creation import _fresh as fresh
-from ...tensor.creation import as_its_array, as_operand, holds_tensor, joined, with_arrays
 from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, is_scalar
 from . import numerical_ranges
@@ -98,9 +98,9 @@ def array(
             if made is object:
                 return made
             object = made
-        object = as_its_array(object, is_asked=True)
+        object = as_element(object, dtype, is_asked=True)
     elif type(object) in NESTED:
-        object = with_arrays(object)
+        object = with_arrays(object, dtype)
     if is_structured(dtype):
         object = detached_values(object, "a structured dtype")
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
@@ -240,6 +240,8 @@ def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
 ) -> Any:
     """Return a tensor filled with `fill_value`, to which gradients flow."""
+    if type(fill_value) not in COMMON:
+        (fill_value,) = with_arrays((fill_value,), dtype)
     if not holds_tensor(fill_value):
         return as_tensors(np.full(_shape(shape), fill_value, dtype, order))
     value = as_operand(fill_value)
