@@ -192,3 +192,43 @@ def test_points_outside_the_simplex_are_errors(x, alpha):
     for module, args in ((theirs, (x, alpha)), (ours, (vg.Tensor(x, requires_grad=True), alpha))):
         with pytest.raises(ValueError):
             module.dirichlet.pdf(*args)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, method, args", [
+    ("chi", "mean", (1e14,)),
+    ("gamma", "entropy", (1e18,)),
+    ("chi2", "entropy", (1e15,)),
+    ("loguniform", "mean", (1e-200, 1e200)),
+    ("t", "entropy", (np.inf,)),
+])  # fmt: skip
+def test_moments_and_entropies_that_lose_all_digits_are_refused(name, method, args):
+    with pytest.raises(UnsupportedFunctionError):
+        getattr(getattr(ours, name), method)(*(vg.Tensor(each, requires_grad=True) for each in args))
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("qk", [None, np.array([0.3, 0.3, 0.4])])
+def test_slopes_of_entropies_at_zeros(qk):
+    pk, h = np.array([0.2, 0.0, 0.8]), 1e-7
+    leaf = vg.Tensor(pk, requires_grad=True)
+    (slope,) = vg.autograd.grad(ours.entropy(leaf, qk), [leaf])
+    assert slope[1] == (np.inf if qk is None else -np.inf)
+    for k in (0, 2):
+        step = h * np.eye(3)[k]
+        wanted = (theirs.entropy(pk + step, qk) - theirs.entropy(pk - step, qk)) / (2 * h)
+        np.testing.assert_allclose(slope[k], wanted, rtol=1e-6)
+
+
+def test_a_rice_distribution_without_an_offset():
+    b = vg.Tensor(0.0, requires_grad=True)
+    (slope,) = vg.autograd.grad(ours.rice.logpdf(np.array([0.2, 1.0, 5.0]), b).sum(), [b])
+    assert slope.item() == 0.0
+
+
+def test_weights_of_zero_in_a_kernel_density_estimate():
+    x, weights, h = np.arange(3.0), np.array([0.0, 1.0, 2.0]), 1e-6
+    leaf = vg.Tensor(weights, requires_grad=True)
+    (slope,) = vg.autograd.grad(ours.gaussian_kde(x, 3.0, leaf)(x).sum(), [leaf])
+    value, at = (theirs.gaussian_kde(x, 3.0, each)(x).sum() for each in (weights, weights + h * np.eye(3)[0]))
+    np.testing.assert_allclose(slope[0], (at - value) / h, rtol=1e-4)

@@ -145,7 +145,11 @@ class Distribution(NamedDistribution):
         if not carries_history((args, kwargs)):
             return self._plain(method, *args, **kwargs)
         found = composed(f"{self.name}.{method}", function, args, kwargs)
-        if observed() is not None or method not in COMPARED or _are_moderate((*args, *kwargs.values(), found)):
+        return self._compared(method, found, args, kwargs) if method in COMPARED else found
+
+    def _compared(self, method: str, found: Any, args: Any, kwargs: Any) -> Any:
+        """Return a result with SciPy's values at edges; see `at_edges`."""
+        if observed() is not None or _are_moderate((*args, *kwargs.values(), found)):
             return found
         with np.errstate(all="ignore"):
             wanted = np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))
@@ -350,7 +354,8 @@ class Distribution(NamedDistribution):
         if self._entropy is None and carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.entropy", "it has no derivative here; pass detach() of the parameters")
         standard = self._plain("entropy", *shapes) if self._entropy is None else self._entropy(*shapes)
-        return _in_common_shape(standard if self.discrete else standard + np.log(numbers(scale)), valid)
+        found = _in_common_shape(standard if self.discrete else standard + np.log(numbers(scale)), valid)
+        return self._compared("entropy", found, args, kwargs)
 
     def stats(self, *args: Any, moments: Any = None, **kwargs: Any) -> Any:
         """Return the mean ("m"), the variance ("v"), the skewness ("s") and the kurtosis ("k"), by default "mv"."""
@@ -369,14 +374,16 @@ class Distribution(NamedDistribution):
         if not carries_history((args, kwargs)):
             return self._plain("mean", *args, **kwargs)
         valid, shapes, loc, scale = self._valid(args, kwargs)
-        return _in_common_shape(loc + numbers(scale) * self._moment(0, "mean", shapes), valid)
+        found = _in_common_shape(loc + numbers(scale) * self._moment(0, "mean", shapes), valid)
+        return self._compared("mean", found, args, kwargs)
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """Return the variance."""
         if not carries_history((args, kwargs)):
             return self._plain("var", *args, **kwargs)
         valid, shapes, _, scale = self._valid(args, kwargs)
-        return _in_common_shape(numbers(scale) * scale * self._moment(1, "var", shapes), valid)
+        found = _in_common_shape(numbers(scale) * scale * self._moment(1, "var", shapes), valid)
+        return self._compared("var", found, args, kwargs)
 
     def std(self, *args: Any, **kwargs: Any) -> Any:
         """Return the standard deviation."""

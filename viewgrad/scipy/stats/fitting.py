@@ -80,7 +80,7 @@ class gaussian_kde:
         data, places = (np.linalg.solve(factor, each) for each in (self.dataset, points))
         squared = ((places[:, :, None] - data[:, None, :]) ** 2).sum(0)
         scale = np.log(np.diagonal(factor)).sum() + 0.5 * self.d * math.log(2 * math.pi)
-        return special.logsumexp(-0.5 * squared + np.log(self.weights), -1) - scale
+        return special.logsumexp(-0.5 * squared, -1, b=self.weights) - scale
 
     def evaluate(self, points: Any) -> Any:
         """Return the density."""

@@ -212,7 +212,9 @@ LIFETIMES: Final = (
         sf=lambda z, c: special.ndtr(c - z) + special.ndtr(-z - c),
     ),
     Distribution(
-        "rice", ("b",), lambda z, b: np.log(z) - 0.5 * (z - b) ** 2 + np.log(special.i0e(z * b)), positive,
+        "rice", ("b",),
+        # The second term is 0, and has the slope that log(i0e) lacks at its kink for b = 0.
+        lambda z, b: np.log(z) - 0.5 * (z - b) ** 2 + (np.abs(z * b) - z * b) + np.log(special.i0e(z * b)), positive,
     ),
 )  # fmt: skip
 

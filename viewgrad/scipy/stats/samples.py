@@ -356,11 +356,14 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_pol
         raise lost("scipy.stats.entropy", "samples of tensors must have no NaN for that nan_policy")
     if qk is not None:
         pk, qk = np.broadcast_arrays(pk, floating(qk))
-    pk = pk / pk.sum(axis, keepdims=True)
+    pk = pk * np.sign(plain_values(pk).sum(axis, keepdims=True))
+    total = pk.sum(axis, keepdims=True)
+    # Divided by the sum last, so that the infinite slopes at zeros do not reach the other elements.
     if qk is None:
-        found = special.entr(pk).sum(axis, keepdims=keepdims)
+        found = (-special.rel_entr(pk, total) / total).sum(axis, keepdims=keepdims)
     else:
-        found = special.rel_entr(pk, qk / qk.sum(axis, keepdims=True)).sum(axis, keepdims=keepdims)
+        found = special.rel_entr(pk, qk * (total / qk.sum(axis, keepdims=True))) / total
+        found = found.sum(axis, keepdims=keepdims)
     return found if base is None else found / np.log(base)
 
 
