@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FLOAT64: Final = np.dtype(np.float64)
-isfinite = math.isfinite
+is_finite_number = math.isfinite
 # Functions of `math` that are operators, under the same or another name.
 NAMED: Final = {
     "acos": "arccos",
@@ -119,7 +119,7 @@ def _operator(name: str) -> Callable[..., Any]:
             return plain(x)
         if kind is Tensor and (number := x._array).dtype is FLOAT64 and not number.ndim and current_mode() <= GRAD:
             # As in `of_tensors`, whose checks cost more than the operator.
-            if (refused is None or not refused(number)) and isfinite((result := operator(x))._array):
+            if (refused is None or not refused(number)) and is_finite_number((result := operator(x))._array):
                 return result
         return of_tensors(x) if isinstance(x, Tensor) else of_objects(x)
 
