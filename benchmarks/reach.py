@@ -29,7 +29,7 @@ class Figure:
         measure: the measured quantity.
         aim: the target.
         measured: the measured value; None if it was not measured.
-        met: True if the target was reached.
+        met: whether the target was reached.
         detail: for example, where the worst value was found.
     """
 

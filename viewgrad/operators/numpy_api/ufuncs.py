@@ -92,28 +92,31 @@ for _name, _function in (("matvec", matvec), ("vecmat", vecmat)):
 @composite(np.partition, method=False)
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     """Return a copy partitioned around the `kth` smallest value."""
-    a = as_operand(a)
-    if axis is None:
-        a, axis = a.reshape(-1), -1
-    order = copy_order(a._array)
-    if order != sorted(order):  # the result must have NumPy's memory layout
-        found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
-        return found.transpose([order.index(dim) for dim in range(a.ndim)])
-    return np.take_along_axis(a, OPERATORS["_partition_places"].function(a, kth, axis), axis)
+    places = OPERATORS["_partition_places"].function
+    return _rearranged(a, axis, lambda each, along: places(each, kth, along))
 
 
 def sort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:
     """Return the elements sorted along an axis; NaN is last in either order, as in NumPy 2.5."""
-    if not descending:
-        return row_sort(a, axis)
+    return _rearranged(a, axis, lambda each, along: argsort(each, along, True)) if descending else row_sort(a, axis)
+
+
+def _rearranged(a: Any, axis: int | None, places: Callable[[Any, int], Any]) -> Any:
+    """Return the elements in another order along an axis, in the memory layout of a copy.
+
+    Arguments:
+        a: the array; flattened if `axis` is None.
+        axis: the axis.
+        places: a function of an array and an axis that returns the new order, as indices along the axis.
+    """
     a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1
     order = copy_order(a._array)
-    if order != sorted(order):  # the result must have NumPy's memory layout
-        found = sort(a.transpose(order), order.index(axis % a.ndim), True)
+    if order != sorted(order):
+        found = _rearranged(a.transpose(order), order.index(axis % a.ndim), places)
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
-    return np.take_along_axis(a, argsort(a, axis, True), axis)
+    return np.take_along_axis(a, places(a, axis), axis)
 
 
 def argsort(a: Any, axis: int | None = -1, descending: Any = False) -> Any:

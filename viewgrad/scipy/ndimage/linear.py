@@ -49,9 +49,8 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments
         output = arguments.get("output")
-        if not isinstance(output, Tensor) and not carries_history(arguments):
-            return run(*args, **kwargs)
-        if "output" not in signature.parameters:
+        is_plain = not isinstance(output, Tensor) and not carries_history(arguments)
+        if is_plain or "output" not in signature.parameters:
             return run(*args, **kwargs)
         named = isinstance(output, type | np.dtype | str)
         if not named and output is not None:

@@ -32,8 +32,8 @@ STANDARD: Final = frozenset(
 
 # Methods whose results are compared with SciPy's, since some formulas lose all digits at extreme arguments.
 COMPARED: Final = frozenset({"pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"})
-# Distributions whose formulas are accurate where SciPy's results are not.
-ACCURATE: Final = frozenset({"exponnorm", "gennorm"})
+# Methods that take these arguments instead of values.
+OPTIONS: Final = {"rvs": ("size", "random_state"), "stats": ("moments",)}
 OF_VALUES: Final = frozenset({"pdf", "logpdf", "cdf", "logcdf"})
 
 
@@ -73,17 +73,20 @@ class Distribution(NamedDistribution):
         formulas: further functions of the standard form, by name: cdf, sf, logcdf, logsf, ppf, isf.
         moments: the mean and variance of the standard form, as functions of the parameters.
         entropy: the entropy of the standard form, as a function of the parameters.
+        is_accurate: whether the formulas are accurate at extreme arguments, where SciPy's results are not.
         discrete: whether the values are integers, so that there is no scale and the density is called `pmf`.
     """
 
     def __init__(
         self, name: str, shapes: Sequence[str], log_density: Formula, support: Formula, *, discrete: bool = False,
-        moments: tuple[Formula, Formula] | None = None, entropy: Formula | None = None, **formulas: Formula,
+        moments: tuple[Formula, Formula] | None = None, entropy: Formula | None = None, is_accurate: bool = False,
+        **formulas: Formula,
     ) -> None:  # fmt: skip
         self.scipy = getattr(scipy.stats, name)
         self.name, self.shapes, self.discrete = name, tuple(shapes), discrete
         self._log_density, self._support, self._formulas, self._moments = log_density, support, formulas, moments
         self._entropy: Final = entropy
+        self._is_accurate: Final = is_accurate
 
     def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
         return Frozen(self, args, kwargs)
@@ -151,7 +154,7 @@ class Distribution(NamedDistribution):
 
     def _compared(self, method: str, found: Any, args: Any, kwargs: Any) -> Any:
         """Return a result with SciPy's values at edges; see `at_edges`."""
-        if observed() is not None or self.name in ACCURATE or _are_moderate((*args, *kwargs.values(), found)):
+        if observed() is not None or self._is_accurate or _are_moderate((*args, *kwargs.values(), found)):
             return found
         with np.errstate(all="ignore"):
             wanted = np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))
@@ -438,11 +441,8 @@ class Frozen:
         method = getattr(self.dist, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if name == "rvs":
-                kwargs |= zip(("size", "random_state"), args)
-                return method(*self.args, **self.kwds, **kwargs)
-            if name == "stats":
-                kwargs |= zip(("moments",), args)
+            if name in OPTIONS:
+                kwargs |= zip(OPTIONS[name], args)
                 return method(*self.args, **self.kwds, **kwargs)
             if name in OF_VALUES:
                 kwargs = {**self.options, **kwargs}

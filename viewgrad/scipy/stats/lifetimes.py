@@ -161,7 +161,7 @@ LIFETIMES: Final = (
         lambda z, k: _log_tilted(z, k) - np.log(k), everywhere,
         cdf=lambda z, k: special.ndtr(z) - np.exp(_log_tilted(z, k)),
         sf=lambda z, k: special.ndtr(-z) + np.exp(_log_tilted(z, k)),
-        moments=(lambda k: k, lambda k: 1 + k * k),
+        moments=(lambda k: k, lambda k: 1 + k * k), is_accurate=True,
     ),
     Distribution(
         "fisk", ("c",), lambda z, c: np.log(c) + special.xlogy(c - 1, z) - 2 * np.log1p(z**c), positive,
@@ -319,7 +319,7 @@ SYMMETRIC: Final = (
         "gennorm", ("beta",), lambda z, b: np.log(b / 2) - special.gammaln(1 / b) - np.abs(z) ** b, everywhere,
         cdf=_generalized_normal_below,
         moments=(lambda b: b * 0.0, lambda b: np.exp(special.gammaln(3 / b) - special.gammaln(1 / b))),
-        entropy=lambda b: 1 / b - np.log(b / 2) + special.gammaln(1 / b),
+        entropy=lambda b: 1 / b - np.log(b / 2) + special.gammaln(1 / b), is_accurate=True,
     ),
     Distribution(
         "dweibull", ("c",),
