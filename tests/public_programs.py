@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import re
 import warnings
 
 import numpy as np
 
 import viewgrad as vg
 
-__all__ = ["PublicProgram", "differences", "loaded"]
+__all__ = ["PublicProgram", "differences", "loaded", "without_overlaps"]
 
 HEADER = """import math
 import numpy as np
@@ -295,17 +296,30 @@ class PublicProgram:
         vars(self).update(before)
 
 
-def loaded(program: PublicProgram, path: object):
+def loaded(text: str, path: object):
     """Write the source of a program to a file, and return its function."""
-    path.write_text(program.text)
+    path.write_text(text)
     spec = importlib.util.spec_from_file_location("public_program", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.f
 
 
-def differences(function, compiled, seed: int, lengths=(5, 2, 8)) -> list[str]:
-    """Compare values with NumPy's, and gradients of the compiled function with eager ones and finite differences."""
+def without_overlaps(program: PublicProgram) -> str:
+    """Return the source of a program that copies what it writes to a part of an array.
+
+    NumPy copies nothing when it writes a row of a matrix to a column, or a column to a row, so that it may read their
+    common element after it was written.
+    """
+    return re.sub(r"^( *\w+(?:\.T)?\[.*\]) = (.*)$", r"\1 = (\2) + 0.0", program.text, flags=re.MULTILINE)
+
+
+def differences(function, compiled, reference, seed: int, lengths=(5, 2, 8)) -> list[str]:
+    """Compare values with NumPy's, and gradients of the compiled function with eager ones and finite differences.
+
+    Arguments:
+        reference: the function that NumPy evaluates.
+    """
     rng = np.random.default_rng(seed)
     found = []
     for n in lengths:
@@ -315,7 +329,7 @@ def differences(function, compiled, seed: int, lengths=(5, 2, 8)) -> list[str]:
             warnings.simplefilter("ignore")
             try:
                 with np.errstate(over="raise", invalid="raise"):
-                    wanted = function(x.copy(), a, places, order)
+                    wanted = reference(x.copy(), a, places, order)
             except FloatingPointError:  # then gradients are NaN even if the result does not depend on the value
                 continue
             if not np.isfinite(wanted) or abs(wanted) > 1e6:
@@ -331,7 +345,7 @@ def differences(function, compiled, seed: int, lengths=(5, 2, 8)) -> list[str]:
             if not np.allclose(eager, mine, rtol=1e-7, atol=1e-8 * scale):
                 found.append(f"n={n}: compiled gradient {mine}, not {eager}")
             u, v = rng.normal(size=n), float(rng.normal())
-            slopes = one_sided_slopes(function, (x, a), (u, v), (places, order), wanted)
+            slopes = one_sided_slopes(reference, (x, a), (u, v), (places, order), wanted)
             slope = eager @ np.append(u, v)
             smooth = np.ptp(slopes) <= 1e-3 * (1.0 + np.abs(slopes).max())
             if smooth and not np.isclose(slope, np.mean(slopes), rtol=2e-3, atol=2e-3 * (1.0 + np.abs(slopes).max())):

@@ -1,7 +1,7 @@
 """Drawn NumPy functions, differentiated and compiled by the public functions."""
 
 import pytest
-from public_programs import PublicProgram, differences, loaded
+from public_programs import PublicProgram, differences, loaded, without_overlaps
 
 import viewgrad as vg
 
@@ -16,9 +16,10 @@ def compiled_from_source(monkeypatch):
 
 def check(seed, executor, path):
     program = PublicProgram(seed)
-    function = loaded(program, path / f"program_{seed}.py")
+    function = loaded(program.text, path / f"program_{seed}.py")
+    reference = loaded(without_overlaps(program), path / f"reference_{seed}.py")
     compiled = vg.compile(function, executor=executor)
-    wrong = differences(function, compiled, seed)
+    wrong = differences(function, compiled, reference, seed)
     assert not wrong, f"{wrong}\n{program.text}"
     return "compiled from its source," in compiled.explain()
 
