@@ -403,6 +403,24 @@ def test_instances_of_adopted_classes():
     assert found == instances(1.0) and True in found and False in found
 
 
+def test_names_and_docstrings_of_classes_may_be_reassigned():
+    """Adopted classes have them, too, and the views of objects."""
+
+    class Unit:
+        """m"""
+
+    unit = Unit()
+
+    def titles():
+        kind = type(unit)
+        return kind.__name__, Unit.__qualname__, Unit.__module__, unit.__module__, Unit.__doc__, unit.__doc__, str(kind)
+
+    adopted = vg.adopt(titles)
+    assert adopted() == titles()
+    Unit.__name__, Unit.__qualname__, Unit.__module__, Unit.__doc__ = "Length", "units.Length", "units", None
+    assert adopted() == titles() == ("Length", "units.Length", "units", "units", None, None, str(Unit))
+
+
 def test_instance_checks_run_no_python_function():
     """A check takes as long as one of the user's class, so that loops with checks do, too."""
     frames = []

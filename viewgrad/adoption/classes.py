@@ -35,7 +35,9 @@ ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class t
 VIEWS: Final = "__viewgrad_views__"
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
 COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values of the user's class
-UNCOMPARED: Final = ((), ())
+UNCOMPARED: Final = ((), (), ())
+TITLES: Final = "__name__", "__qualname__", "__module__", "__doc__"  # which classes do not inherit
+_TITLES: Final = operator.attrgetter(*TITLES)
 CHECK: Final = "__viewgrad_check__"  # the attribute with the function that checks whether a value is an instance
 LISTS: Final = "__viewgrad_lists__"  # the attribute of an adopted class with the lists and dicts of the user's class
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
@@ -220,10 +222,14 @@ def adopted_class(
 def refresh_class(made: type) -> None:
     """Update the methods of an adopted class from the user's class."""
     cls, seen = vars(made)[ORIGINAL], vars(made)["__viewgrad_seen__"]
-    names, values = vars(made)[COMPARED]
-    if names == tuple(vars(cls)) and all(map(operator.is_, vars(cls).values(), values)):
+    names, values, titles = vars(made)[COMPARED]
+    if (
+        names == tuple(vars(cls))
+        and all(map(operator.is_, vars(cls).values(), values))
+        and all(map(operator.is_, _TITLES(cls), titles))
+    ):
         return
-    compared = tuple(vars(cls)), tuple(vars(cls).values())
+    compared = tuple(vars(cls)), tuple(vars(cls).values()), _TITLES(cls)
     adopted = vars(made)["__viewgrad_adopted__"].__func__
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
@@ -245,6 +251,11 @@ def refresh_class(made: type) -> None:
         del seen[name]
         if name in vars(made):
             type.__delattr__(made, name)
+    views = vars(made).get(VIEWS)
+    for each in (made,) if views is None else (made, views, views.__bases__[-1]):
+        for title, value in zip(TITLES, compared[2], strict=True):
+            if getattr(each, title) != value:
+                type.__setattr__(each, title, value)
     type.__setattr__(made, COMPARED, compared)
     type.__setattr__(made, LISTS, tuple(value for value in compared[1] if type(value) in HOLDING))
 
