@@ -38,6 +38,7 @@ from numpy import zeros
 
 import viewgrad as vg
 from viewgrad.adoption import entry, original_callable
+from viewgrad.adoption.registry import registry_of
 from viewgrad.autograd import grad
 from viewgrad.tensor.signatures import signature_of
 from viewgrad.testing import check_operator
@@ -1283,6 +1284,7 @@ def test_interruption_does_not_separate_the_variables_of_closures(stride):
         vg.adopt(counted)(leaf(1.0))
 
     for counted, where in interruptions(prepare, act, stride=stride):
+        assert not registry_of(globals())._lock._is_owned(), where  # another thread would wait for it
         before = counted(1.0)
         assert float(vg.adopt(counted)(1.0)) == before + 1.0, where
         assert counted(1.0) == before + 2.0, where

@@ -190,12 +190,17 @@ class AdoptedGlobals:
     def require(self, names: Iterable[str]) -> None:
         """Bind names that are not bound yet."""
         with self._lock:
-            new = [n for n in list(names) if n not in self._seen and n not in self._absent and n not in OWN]
+            new = list(filter(self._is_unknown, list(names)))
             for name in new:
                 self._bind(name)
             if self._replaces or any(replaced_attributes(module, new) for module, _ in self._libraries()):
                 self._refresh_libraries()
             self._note_compared()
+
+    # A function: while a comprehension with a condition runs in a block, CPython 3.13 may leave the block without
+    # releasing its lock when a signal arrives.
+    def _is_unknown(self, name: str) -> bool:
+        return name not in self._seen and name not in self._absent and name not in OWN
 
     def find(self, name: str) -> Any:
         """Return the adopted version of a global, or MISSING if the module has no such global."""
