@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import fractions
 import functools
 import random
 import sys
@@ -401,6 +402,72 @@ def test_instances_of_adopted_classes():
     """Objects created on either side are instances of the same classes as in the user's own code."""
     found = vg.adopt(instances)(1.0)
     assert found == instances(1.0) and True in found and False in found
+
+
+def test_subclasses_of_classes():
+    """Adopted code finds the classes that the user's code finds there, where no other class is added."""
+
+    class Unit:
+        def of(self, x):
+            return x
+
+    class Doubled(Unit):
+        def of(self, x):
+            y = np.zeros(2)
+            y[:] = x
+            return y.sum()
+
+    class Squared(Unit):
+        def of(self, x):
+            return x * x
+
+    def total(x):
+        return sum(kind().of(x) for kind in Unit.__subclasses__())
+
+    def kinds():
+        class Local(Squared):
+            pass
+
+        return [kind.__name__ for kind in (*Unit.__subclasses__(), *Squared.__subclasses__(), *Local.__subclasses__())]
+
+    assert vg.value_and_grad(total)(3.0) == (15.0, 8.0)
+    assert vg.adopt(kinds)() == ["Doubled", "Squared", "Local"]
+    assert Unit.__subclasses__() == [Doubled, Squared] and Doubled.__subclasses__() == []
+    assert vg.adopt(lambda: Doubled.__bases__ == (Unit,) and Doubled.__base__ is Unit)()
+
+
+class Unadopted:
+    factor, __level__ = 2.0, 1.0
+
+
+def test_reassigned_attributes_of_classes_are_read_by_adopted_code():
+    """Also those that are inherited, and where Python has stored what a class has for its version."""
+    unadopted = type("Base", (fractions.Fraction,), {"factor": 2.0})
+
+    class Model(Unadopted):
+        __scale__ = 1.0
+
+    class Special(Model):
+        def read(self):
+            return [self.factor, self.__level__, self.__scale__, Special.factor, Special.__scale__, unadopted.factor]
+
+    special = Special()
+
+    def reads():
+        for _ in range(20):
+            found = special.read(), Special().read()
+        return found
+
+    adopted = vg.adopt(reads)
+    for number in range(1, 4):
+        assert adopted() == reads()
+        Unadopted.factor, Unadopted.__level__, unadopted.factor = 10.0 * number, 20.0 * number, 30.0 * number
+        assert adopted() == reads()
+        Model.__scale__ = 40.0 * number
+        assert adopted() == reads()
+        Special.factor = 50.0 * number
+        assert adopted() == reads()
+        del Special.factor
 
 
 def test_names_and_docstrings_of_classes_may_be_reassigned():

@@ -37,6 +37,7 @@ STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with 
 COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values of the user's class
 UNCOMPARED: Final = ((), (), ())
 TITLES: Final = "__name__", "__qualname__", "__module__", "__doc__"  # which classes do not inherit
+_SUBCLASSES: Final[Callable[[Any], list[type]]] = type.__subclasses__
 _TITLES: Final = operator.attrgetter(*TITLES)
 CHECK: Final = "__viewgrad_check__"  # the attribute with the function that checks whether a value is an instance
 LISTS: Final = "__viewgrad_lists__"  # the attribute of an adopted class with the lists and dicts of the user's class
@@ -113,11 +114,16 @@ class AdoptedType(type):
 
         `super()` in a method of the adopted C therefore finds Mixin rather than C. The originals come last, for
         attributes that only they have, such as slots. `InitSubclassGuard` follows the class itself.
+
+        The original is in this order but not a base, where possible, since it would list the adopted class among its
+        subclasses. An assignment to its attributes does not invalidate what Python has cached for the adopted class;
+        `refresh_class` does.
         """
         original = vars(cls).get(ORIGINAL)
         if original is None:  # a view, or a class defined by adopted code
             return super().mro()
-        adopted = {vars(base)[ORIGINAL]: base for base in cls.__bases__ if ORIGINAL in vars(base)}
+        ancestors = [each for base in cls.__bases__ for each in base.__mro__]
+        adopted = {vars(each)[ORIGINAL]: each for each in ancestors if ORIGINAL in vars(each)}
         order = [adopted.get(each, each) for each in original.__mro__[1:]]
         originals = [each for each in original.__mro__ if each is original or each in adopted]
         return [cls, InitSubclassGuard, *order, *originals]
@@ -137,6 +143,15 @@ class AdoptedType(type):
             return issubclass(other, original)
         finally:
             _ASKED.questions.discard(question)
+
+    def __subclasses__(cls) -> list[type]:
+        """Return the adopted versions of the original's subclasses, and those that adopted code has defined."""
+        original = vars(cls).get(ORIGINAL)
+        defined = [each for each in _SUBCLASSES(cls) if not vars(each).keys() & {ORIGINAL, CLASS_OF_VIEW}]
+        if original is None:
+            return defined
+        users = [each for each in _SUBCLASSES(original) if ORIGINAL not in vars(each)]
+        return [*map(vars(cls)["__viewgrad_adopted__"], users), *defined]
 
     def __setattr__(cls, name: str, value: Any) -> None:
         original = vars(cls).get(ORIGINAL)
@@ -196,13 +211,19 @@ def adopted_class(
 
     Arguments:
         cls: the user's class.
-        bases: the adopted versions of its bases, in order.
+        bases: its bases, adopted if they can be.
         adopted: a function that returns the adopted version of a value.
         unadopted: a function that returns the user's own object for an adopted version.
     """
+    if cls.__itemsize__ or any(isinstance(value, types.MemberDescriptorType) for value in vars(cls).values()):
+        bases = cls, *bases  # objects of classes that have slots, or derive from tuple, are stored in their own way
+    missing = {
+        "__dict__": cls.__dictoffset__ and not any(base.__dictoffset__ for base in bases),
+        "__weakref__": cls.__weakrefoffset__ and not any(base.__weakrefoffset__ for base in bases),
+    }
     body: dict[str, Any] = {
         ORIGINAL: cls,
-        "__slots__": (),
+        "__slots__": tuple(name for name, is_missing in missing.items() if is_missing),
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
@@ -215,7 +236,7 @@ def adopted_class(
         LISTS: (),
         STATES: set(),
     }
-    made: type = type.__new__(_metaclass(type(cls)), cls.__name__, (cls, *bases), body)
+    made: type = type.__new__(_metaclass(type(cls)), cls.__name__, bases, body)
     return made
 
 

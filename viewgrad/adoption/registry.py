@@ -585,9 +585,8 @@ class AdoptionRegistry:
             return made
         if not can_be_adopted(cls) or not self._is_users(cls):
             return cls
-        bases = tuple(made for base in cls.__mro__[1:] if (made := self._class(base)) is not base)
         try:
-            made = adopted_class(cls, bases, self.adopted, self._unadopted)
+            made = adopted_class(cls, tuple(map(self._class, cls.__bases__)), self.adopted, self._unadopted)
         except TypeError:  # its layout, or `__set_name__` of an attribute, does not allow subclasses
             return cls
         if not holds_contents(cls):
