@@ -70,7 +70,7 @@ LEAVES = {
     "a number of an array": (_as_assigned_number, ValueError, "array element"),  # see test_conversions.py
     "a sum in place": (_as_added, TypeError, r"plain array, which has no history"),
     "fill": (_as_filled, ValueError, "array element"),
-    "a field": (_as_field, AutogradError, r"zeros\(\), empty\(\)"),
+    "a field": (_as_field, AutogradError, "use an array for each field"),
     "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "create the array with"),
     "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "create the array with"),
     "np.put": (lambda x: np.put(np.zeros(2), [0], x), AutogradError, "np.put"),
