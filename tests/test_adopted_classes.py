@@ -470,6 +470,28 @@ def test_reassigned_attributes_of_classes_are_read_by_adopted_code():
         del Special.factor
 
 
+def test_operators_added_to_adopted_classes():
+    """Python finds them in the class itself, without looking at those that it derives from."""
+
+    class Model:
+        def __getitem__(self, place):
+            return range(3)[place]
+
+    class Special(Model):
+        pass
+
+    special = Special()
+    adopted = vg.adopt(lambda: (-special, -Special(), len(special), special() + Special()(), [*special, *Special()]))
+    with pytest.raises(TypeError, match="bad operand type for unary -"):
+        adopted()
+    Model.__neg__ = Special.__call__ = float  # called without the object, since it is no function
+    Model.__len__ = lambda self: 3
+    assert adopted() == (0.0, 0.0, 3, 0.0, [0, 1, 2] * 2)
+    Model.__iter__ = None
+    with pytest.raises(TypeError, match="iterable"):
+        adopted()
+
+
 def test_names_and_docstrings_of_classes_may_be_reassigned():
     """Adopted classes have them, too, and the views of objects."""
 

@@ -258,11 +258,9 @@ def refresh_class(made: type) -> None:
         if name == "__dict__":
             continue  # a property of that name cannot be set, and is inherited
         is_special = name.startswith("__") and not isinstance(value, FUNCTIONS)
-        if is_special and not isinstance(value, types.ModuleType) and not callable(value):
+        if is_special and not (callable(value) or value is None or isinstance(value, types.ModuleType)):
             continue  # names such as annotations are inherited
         new = adopted(value)
-        if is_special and new is value:
-            continue
         if name in PROTOCOLS and new is not value:
             new = _with_counterparts(new)
         seen[name] = value
