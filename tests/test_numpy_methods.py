@@ -265,6 +265,61 @@ def test_nditer_over_objects_matches_numpy():
     assert [each.item().shape for each in np.nditer(found, flags=["refs_ok"])] == [numpy.shape(VALUES), (1,)]
 
 
+LAYOUTS = {
+    "rows": lambda a: a,
+    "columns": lambda a: a.transpose(2, 1, 0),
+    "permuted": lambda a: a.transpose(1, 2, 0),
+    "reversed": lambda a: a[::-1, :, ::-1],
+    "every other": lambda a: a[:, ::-1, ::2].transpose(2, 0, 1),
+    "row": lambda a: a[0, ::-1, 0],
+    "empty": lambda a: a[:, :0],
+}
+
+
+@pytest.mark.parametrize("flags", [[], ["multi_index"], ["external_loop", "zerosize_ok"]])
+@pytest.mark.parametrize("order", ["K", "C", "F", "A"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nditer_visits_windows_in_numpys_order(layout, order, flags):
+    values = numpy.arange(24.0).reshape(2, 3, 4)
+
+    def visited(np, a):
+        a = LAYOUTS[layout](a)
+        found = []
+        iterator = np.nditer([a, a[..., :1], None], [*flags, "zerosize_ok"], order=order)
+        for number, (x, y, out) in enumerate(iterator):
+            out[...] = x * y + number
+            found.append([each.tolist() for each in (x, y, out)])
+        return found, iterator.operands[2].tolist()
+
+    assert visited(np, vg.Tensor(values)) == visited(numpy, values)
+
+
+def test_writes_through_chunks_of_nditer_are_differentiated():
+    def f(x):
+        a = numpy.outer(x, x)[:, ::-1]
+        flags = [["readwrite"], ["readonly"], ["writeonly", "allocate"]]
+        with numpy.nditer([a, x, None], ["external_loop"], flags) as it:
+            for chunk, factor, out in it:
+                out[...] = chunk * factor
+                chunk[...] *= out
+            return (a * it.operands[2]).sum()
+
+    x, h = numpy.array([0.7, 1.3, -0.4]), 1e-6
+    expected = [(f(x + step) - f(x - step)) / (2 * h) for step in h * numpy.eye(3)]
+    numpy.testing.assert_allclose(vg.grad(f)(x), expected, rtol=1e-7)
+    tensor = vg.Tensor(x, requires_grad=True)
+    numpy.testing.assert_allclose(grad(vg.compile(f)(tensor), tensor)[0].numpy(), expected, rtol=1e-7)
+
+
+def test_place_takes_lists_of_tensors():
+    def f(x):
+        table = numpy.zeros(4)
+        numpy.place(table, [True, False, True, True], [x[0], 3 * x[1]])
+        return (table * table).sum()
+
+    numpy.testing.assert_allclose(vg.grad(f)(numpy.array([2.0, 5.0])), [8.0, 90.0])
+
+
 # -- by places, and by names -------------------------------------------------------------------------------------------
 
 

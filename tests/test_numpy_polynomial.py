@@ -80,7 +80,14 @@ OBJECTS = {
     "sums": lambda x: np.polyadd(np.poly1d([1.0, x]), [1, 2.0])(3.0) + np.polysub(
         np.poly1d([x, 2.0]), np.poly1d([1.0, x, x])
     )(3.0),
+    "items": lambda x: _with_items(np.poly1d([x, 1.0, 2.0]), x)(2.0),
 }  # fmt: skip
+
+
+def _with_items(p, x):
+    p[0], p[4], p[2] = x * x, 3 * x, p[1] * x
+    p.coeffs *= x
+    return p
 
 
 @pytest.mark.parametrize("name", OBJECTS)

@@ -24,14 +24,24 @@ class poly1d:
 
     def __init__(self, c_or_r: Any, r: bool = False, variable: str | None = None) -> None:
         if isinstance(c_or_r, poly1d):
-            c_or_r, variable = c_or_r.c, variable or c_or_r.variable  # type: ignore[has-type]
+            c_or_r, variable = c_or_r.c, variable or c_or_r.variable
         given = array(c_or_r, copy=None, ndmin=1)
         given = np.poly(given) if r else given
         places = np.flatnonzero(plain_values(given))
-        self.c = self.coef = self.coefficients = self.coeffs = (
-            given[int(places[0]) :] if places.size else as_tensors(np.zeros(1, given.dtype))
-        )
+        self._coefficients = given[int(places[0]) :] if places.size else as_tensors(np.zeros(1, given.dtype))
         self.variable = variable or "x"
+
+    @property
+    def c(self) -> Any:
+        """The coefficients, which can be changed in place."""
+        return self._coefficients
+
+    @c.setter
+    def c(self, value: Any) -> None:
+        if value is not self._coefficients:  # `p.c *= 2` assigns the same tensor
+            raise AttributeError("Cannot set attribute")
+
+    coef = coefficients = coeffs = c
 
     @property
     def o(self) -> int:
@@ -66,6 +76,13 @@ class poly1d:
     def __getitem__(self, power: int) -> Any:
         return self.c[self.o - power] if 0 <= power <= self.o else 0
 
+    def __setitem__(self, power: int, value: Any) -> None:
+        if power < 0:
+            raise ValueError("Does not support negative powers.")
+        if power > self.o:
+            self._coefficients = np.concatenate((np.zeros(power - self.o, self.c.dtype), self.c))
+        self.c[self.o - power] = value
+
     def __len__(self) -> int:
         return self.o
 
@@ -74,7 +91,7 @@ class poly1d:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """Return the coefficients as an array or, if they have a history, as a tensor, which only operators accept."""
-        return self.c if carries_history(self.c) else self.c.__array__(dtype, copy)  # type: ignore[call-overload]
+        return self.c if carries_history(self.c) else self.c.__array__(dtype, copy)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
         if function is np.polyval and isinstance(args[1], poly1d):

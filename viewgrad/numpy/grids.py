@@ -179,13 +179,19 @@ class broadcast:
 
 
 class nditer:
-    """Iterate over the elements of tensors that are broadcast against each other, as 0-d windows.
+    """Iterate over windows of tensors that are broadcast against each other; see `numpy.nditer`.
+
+    The order and the chunks, which depend on the strides, are those of NumPy's iterator over the same arrays.
 
     Arguments:
-        op: a tensor, or a list of them.
-        flags: "multi_index" and "c_index"; other flags have no effect.
-        op_flags: have no effect: every window is writable.
-        order: "C" or "K" for row order, "F" for column order.
+        op: a tensor, or a list of them; for None a tensor is created.
+        flags: as for `numpy.nditer`, except "buffered"; "external_loop" gives one-dimensional windows.
+        op_flags: as for `numpy.nditer`, but every window of a tensor is writable.
+        op_dtypes: the dtypes of the created tensors.
+        order: "C" or "F", "A" or "K" for the order in memory.
+
+    Raises:
+        TypeError: for the flag "buffered", or other arguments of `numpy.nditer`.
     """
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
@@ -195,52 +201,51 @@ class nditer:
         return super().__new__(cls)
 
     def __init__(
-        self, op: Any, flags: Any = (), op_flags: Any = None, op_dtypes: Any = None, order: str = "K", **others: Any
+        self, op: Any, flags: Any = (), op_flags: Any = None, op_dtypes: Any = None, order: Any = "K", **others: Any
     ) -> None:
-        if "external_loop" in flags or "buffered" in flags or any(value is None for value in _as_list(op)):
-            raise TypeError("nditer of viewgrad.numpy only iterates over existing tensors, element by element")
-        self.operands = tuple(array(each, copy=None) for each in _as_list(op))
-        self.shape = np.broadcast_shapes(*(each.shape for each in self.operands))
-        self._windows = [each if each.shape == self.shape else each.broadcast_to(self.shape) for each in self.operands]
+        if "buffered" in flags or set(others) - {"casting"}:
+            raise TypeError(
+                "nditer of viewgrad.numpy iterates over windows of the tensors, not over buffers, and takes flags, "
+                "op_flags, op_dtypes and order only"
+            )
+        given: list[Any] = [None if each is None else array(each, copy=None) for each in _as_list(op)]
+        if any(each is None for each in given):
+            known: Any = [None if each is None else each._array for each in given]
+            made = np.nditer(known, ["zerosize_ok"], op_flags, op_dtypes, order).operands
+            given = [array(new) if each is None else each for each, new in zip(given, made, strict=True)]
+        arrays = [each._array for each in given]
+        self.operands = tuple(given)
         self._alone = not isinstance(op, (list, tuple))
-        self._order = (
-            "F" if order == "F" or (order in "KA" and all(each._array.flags.fnc for each in self.operands)) else "C"
-        )
-        self.itersize = int(np.prod(self.shape))
-        self.reset()
+        self._in_chunks = "external_loop" in flags
+        self._iterator = np.nditer(arrays, flags, [["readonly"]] * len(given), order=order)
+        shape = np.broadcast_shapes(*(each.shape for each in given))
+        key, axes = _iteration_order(arrays, order, shape)
+        spread = [each if each.shape == shape else each.broadcast_to(shape) for each in given]
+        self._windows = [each[key].transpose(axes) for each in spread]
+        chunk = self._iterator[0].size if self._in_chunks and self.itersize else 1
+        lengths = [shape[axis] for axis in axes]
+        while math.prod(lengths) * chunk > self.itersize:  # NumPy has merged the inner dimensions
+            lengths.pop()
+        self._outer, self._chunk = tuple(lengths), chunk
+        self._started = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._iterator, name)
 
     def reset(self) -> None:
         """Reset the iterator to the first element."""
-        self.iterindex = 0
-        self.finished = not self.itersize
+        self._iterator.reset()
         self._started = False
-
-    @property
-    def multi_index(self) -> tuple[int, ...]:
-        """The index of the current element."""
-        return tuple(int(place) for place in np.unravel_index(self.iterindex, self.shape, self._order))  # type: ignore[call-overload]
-
-    @property
-    def index(self) -> int:
-        """The number of the current element, in row-major order."""
-        return int(np.ravel_multi_index(self.multi_index, self.shape)) if self.shape else 0
 
     @property
     def value(self) -> Any:
         """The current elements."""
-        windows = tuple(each[(*self.multi_index, ...)] for each in self._windows)
+        windows = tuple(self[place] for place in range(len(self)))
         return windows[0] if self._alone else windows
 
-    def iternext(self) -> bool:
-        """Advance to the next element; return False after the last."""
-        if self.iterindex + 1 >= self.itersize:
-            self.finished = True
-            return False
-        self.iterindex += 1
-        return True
-
     def __getitem__(self, place: int) -> Any:
-        return self._windows[place][(*self.multi_index, ...)]
+        window = self._windows[place][(*np.unravel_index(self._iterator.iterindex // self._chunk, self._outer), ...)]
+        return window.reshape(-1) if self._in_chunks else window
 
     def __setitem__(self, place: int, value: Any) -> None:
         self[place][...] = value
@@ -249,7 +254,7 @@ class nditer:
         return len(self.operands)
 
     def __next__(self) -> Any:
-        if self.finished or (self._started and not self.iternext()):
+        if self._iterator.finished or (self._started and not self._iterator.iternext()):
             raise StopIteration
         self._started = True
         return self.value
@@ -265,6 +270,21 @@ class nditer:
 
     def close(self) -> None:
         """Do nothing, since all writes have already been made."""
+
+
+def _iteration_order(arrays: Any, order: Any, shape: tuple[int, ...]) -> tuple[tuple[slice, ...], list[int]]:
+    """Return the key that reverses the dimensions walked backwards, and the dimensions from the outermost inwards."""
+    if 0 in shape:
+        return (), list(range(len(shape)))
+    iterator: Any = np.nditer(arrays, ["multi_index"], [["readonly"]] * len(arrays), order=order)
+    axes: list[int] = []
+    start, step = iterator.multi_index, 1
+    while step < iterator.itersize:
+        iterator.iterindex = step
+        axes.insert(0, next(axis for axis, place in enumerate(iterator.multi_index) if place != start[axis]))
+        step *= shape[axes[0]]
+    rest = [axis for axis in range(len(shape)) if axis not in axes]
+    return tuple(slice(None, None, -1 if place else 1) for place in start), rest + axes
 
 
 def _as_list(op: Any) -> Any:

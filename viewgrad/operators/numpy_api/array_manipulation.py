@@ -260,10 +260,10 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         raise scalar_write("np.place")
     if np.size(mask) != arr.size:
         raise ValueError(f"np.place requires a mask of the tensor's size, {arr.size}, not of size {np.size(mask)}")
-    places = np.flatnonzero(plain(mask))
-    if places.size and not np.size(vals):
+    places, values = np.flatnonzero(plain(mask)), as_assigned(vals, arr.dtype)
+    if places.size and not values.size:
         raise ValueError("np.place requires at least one value to insert")
-    put(arr, places, vals)
+    put(arr, places, values)
 
 
 # -- systems of equations ----------------------------------------------------------------------------------------------
