@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import fractions
 import functools
+import inspect
 import random
 import sys
 import types
@@ -438,6 +439,40 @@ def test_subclasses_of_classes():
 
 class Unadopted:
     factor, __level__ = 2.0, 1.0
+
+
+def test_method_resolution_order_of_adopted_classes():
+    """It has the classes that the user's code finds there, also if adopted code defines a class."""
+
+    class Unit:
+        factor = 2.0
+
+    class Mixin:
+        factor = 3.0
+
+        def of(self, x):
+            return super().of(x) * 2
+
+    class Doubled(Mixin, Unit):
+        factor = 5.0
+
+        def of(self, x):
+            y = np.zeros(2)
+            y[:] = x
+            return y.sum()
+
+    doubled = Doubled()
+
+    def total(x):
+        class Local(Doubled):
+            factor = 7.0
+
+        orders = type(doubled).__mro__, Doubled.mro(), inspect.getmro(Local), Local.mro(), Doubled.__mro__[1].__mro__
+        factors = [vars(each).get("factor", 0.0) for order in orders for each in order]
+        assert Doubled.__mro__ is Doubled.__mro__ and Local.__mro__[:2] == (Local, Doubled)
+        return x * sum(factors) * len(factors) + Local.__mro__[1].of(doubled, x)
+
+    assert vg.value_and_grad(total)(2.0) == (total(2.0), total(2.0) / 2.0)
 
 
 def test_reassigned_attributes_of_classes_are_read_by_adopted_code():

@@ -11,6 +11,9 @@ from .counterparts import MISSING
 
 STATE: Final = "__viewgrad_state__"  # the slot of a view
 
+# The classes in which Python looks up attributes of a class; None while the class is being created. The attribute
+# `__mro__` of adopted classes has those that the user's program has.
+resolution_order: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__get__
 # How objects of a class store their attributes; see `_layout`.
 _LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
 
@@ -79,10 +82,10 @@ def _slots(value: Any) -> dict[str, Any]:
 
 def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
     """Return the descriptor of the instance dict of a class, or None, and the descriptors of its slots."""
-    found = _LAYOUTS.get(kind)
-    if found is None or found[0] is not kind.__mro__:  # the bases of a class may be reassigned
-        content = [item for base in kind.__mro__ for item in vars(base).items()]
+    found, order = _LAYOUTS.get(kind), resolution_order(kind)
+    if found is None or found[0] is not order:  # the bases of a class may be reassigned
+        content = [item for base in order for item in vars(base).items()]
         dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
         slots = {name: each for name, each in content if isinstance(each, types.MemberDescriptorType) and name != STATE}
-        found = _LAYOUTS[kind] = (kind.__mro__, dicts[0] if dicts else None, slots)
+        found = _LAYOUTS[kind] = (order, dicts[0] if dicts else None, slots)
     return found[1], found[2]

@@ -25,6 +25,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Final
 
+from .attributes import resolution_order
 from .builtin_names import CLASS_OF_VIEW
 from .containers import HOLDING
 from .counterparts import MISSING, counterpart
@@ -37,6 +38,7 @@ STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with 
 COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values of the user's class
 UNCOMPARED: Final = ((), (), ())
 TITLES: Final = "__name__", "__qualname__", "__module__", "__doc__"  # which classes do not inherit
+SHOWN: Final = "__viewgrad_shown__"  # the attribute of an adopted class with its method resolution order, and `__mro__`
 _SUBCLASSES: Final[Callable[[Any], list[type]]] = type.__subclasses__
 _TITLES: Final = operator.attrgetter(*TITLES)
 CHECK: Final = "__viewgrad_check__"  # the attribute with the function that checks whether a value is an instance
@@ -121,12 +123,25 @@ class AdoptedType(type):
         """
         original = vars(cls).get(ORIGINAL)
         if original is None:  # a view, or a class defined by adopted code
-            return super().mro()
-        ancestors = [each for base in cls.__bases__ for each in base.__mro__]
-        adopted = {vars(each)[ORIGINAL]: each for each in ancestors if ORIGINAL in vars(each)}
-        order = [adopted.get(each, each) for each in original.__mro__[1:]]
-        originals = [each for each in original.__mro__ if each is original or each in adopted]
-        return [cls, InitSubclassGuard, *order, *originals]
+            found = super().mro()
+        else:
+            ancestors = [each for base in cls.__bases__ for each in base.__mro__]
+            adopted = {vars(each)[ORIGINAL]: each for each in ancestors if ORIGINAL in vars(each)}
+            order = [adopted.get(each, each) for each in original.__mro__[1:]]
+            originals = [each for each in original.__mro__ if each is original or each in adopted]
+            found = [cls, InitSubclassGuard, *order, *originals]
+        return list(cls.__mro__) if resolution_order(cls) == tuple(found) else found  # called by the user's code
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:
+        """The classes that the user's program has, adopted, and originals from which adopted classes derive."""
+        order, (known, shown) = resolution_order(cls), vars(cls).get(SHOWN, (None, ()))
+        if known is not order:  # the bases of a class defined by adopted code may be reassigned
+            adopted = [each for each in order if ORIGINAL in vars(each)]
+            originals = {vars(each)[ORIGINAL] for each in adopted}.difference(*(each.__bases__ for each in adopted))
+            shown = tuple(each for each in order if each is not InitSubclassGuard and each not in originals)
+            super().__setattr__(SHOWN, (order, shown))
+        return tuple(shown)
 
     # The bound method of the original: without a function written in Python, in a quarter of the time.
     __instancecheck__: Any = property(operator.attrgetter(CHECK))

@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from .attributes import STATE, attributes_of, discard, has_slots, own_attribute, real_dict, store
+from .attributes import STATE, attributes_of, discard, has_slots, own_attribute, real_dict, resolution_order, store
 from .builtin_names import CLASS_OF_VIEW
 from .classes import ORIGINAL
 from .containers import HOLDING
@@ -110,7 +110,7 @@ def _can_be_fetched(original: Any, fetched: type) -> bool:
 
 
 def _is_data_descriptor(kind: type, name: str) -> bool:
-    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    found = next((vars(base)[name] for base in resolution_order(kind) if name in vars(base)), None)
     return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
 
 
