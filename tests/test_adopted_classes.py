@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import fractions
 import functools
 import inspect
@@ -525,6 +526,42 @@ def test_operators_added_to_adopted_classes():
     Model.__iter__ = None
     with pytest.raises(TypeError, match="iterable"):
         adopted()
+
+
+SIZES = """
+class Sized:
+    def __eq__(self, other): return type(other) is type(self)
+    def __hash__(self): return hash(type(self))
+class SizedTwice(Sized): pass
+class Kind:
+    def __hash__(self): return hash(type(self).__name__)
+KIND = Kind()
+SIZED = {Sized(), SizedTwice(), KIND}
+def found():
+    sizes = Sized(), SizedTwice(), KIND
+    return [size in SIZED for size in sizes], len({*SIZED, *sizes}), hash(KIND) == hash(Kind()), SIZED == set(sizes)
+"""
+
+
+def test_hashes_of_objects_that_depend_on_their_class():
+    space = {"__name__": "sizes_of_a_user"}
+    exec(SIZES, space)
+    assert vg.adopt(space["found"])() == space["found"]() == ([True] * 3, 3, True, True)
+
+
+@dataclasses.dataclass
+class Oscillator:
+    frequency: float
+    damping: float = 0.5
+    kind: typing.ClassVar[int] = 1
+
+
+def test_annotations_of_classes():
+    def found():
+        hints = typing.get_type_hints(Oscillator), Oscillator.__annotations__, inspect.get_annotations(Oscillator)
+        return [list(each) for each in hints], [field.name for field in dataclasses.fields(Oscillator(1.0))]
+
+    assert vg.adopt(found)() == found()
 
 
 def test_names_and_docstrings_of_classes_may_be_reassigned():

@@ -144,7 +144,7 @@ class AdoptedType(type):
         return tuple(shown)
 
     # The bound method of the original: without a function written in Python, in a quarter of the time.
-    __instancecheck__: Any = property(operator.attrgetter(CHECK))
+    __instancecheck__ = property(operator.attrgetter(CHECK))
 
     def __subclasscheck__(cls, other: type) -> bool:
         original = vars(cls).get(ORIGINAL)
@@ -242,7 +242,6 @@ def adopted_class(
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
-        "__hash__": cls.__hash__,
         "__viewgrad_adopted__": staticmethod(adopted),
         "__viewgrad_unadopted__": staticmethod(unadopted),
         "__viewgrad_seen__": {},
@@ -251,6 +250,8 @@ def adopted_class(
         LISTS: (),
         STATES: set(),
     }
+    if "__hash__" in vars(cls):
+        body["__hash__"] = cls.__hash__  # until methods are adopted, which may mention a set of objects of the class
     made: type = type.__new__(_metaclass(type(cls)), cls.__name__, bases, body)
     return made
 
@@ -273,14 +274,14 @@ def refresh_class(made: type) -> None:
         if name == "__dict__":
             continue  # a property of that name cannot be set, and is inherited
         is_special = name.startswith("__") and not isinstance(value, FUNCTIONS)
-        if is_special and not (callable(value) or value is None or isinstance(value, types.ModuleType)):
-            continue  # names such as annotations are inherited
+        is_used = callable(value) or value is None or isinstance(value, types.ModuleType) or name == "__annotations__"
+        if is_special and not is_used:
+            continue  # other names are inherited
         new = adopted(value)
         if name in PROTOCOLS and new is not value:
             new = _with_counterparts(new)
         seen[name] = value
-        if new is not value or name != "__hash__":
-            type.__setattr__(made, name, new)
+        type.__setattr__(made, name, new)
     for name in [name for name in seen if name not in vars(cls)]:
         del seen[name]
         if name in vars(made):

@@ -275,7 +275,6 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         "__new__": lambda kind, *args, **kwargs: made(*args, **kwargs),  # `type(self)(...)` creates no view
         "__viewgrad_lookup__": staticmethod(lookup),
         "__class__": property(operator.attrgetter(CLASS_OF_VIEW) if is_plain else lambda self: made),
-        "__hash__": cls.__hash__,
     }
     if cls.__dictoffset__:
         body["__dict__"] = property(_all_attributes)
@@ -284,8 +283,9 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
             body[name] = method
     if cls.__eq__ is object.__eq__:
         body["__eq__"] = _is_same
-        if cls.__hash__ is object.__hash__:
-            body["__hash__"] = lambda self: hash(_state(self).original)
+        methods: Any = made
+        is_of_object = cls.__hash__ is object.__hash__
+        body["__hash__"] = lambda self: hash(_state(self).original) if is_of_object else methods.__hash__(self)
     if hasattr(cls, "__del__"):
         body["__del__"] = lambda self: None
     fetched = type.__new__(type(made), cls.__name__, (FetchedView, made), dict(body))
