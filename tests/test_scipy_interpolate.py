@@ -408,3 +408,17 @@ def test_gradients_of_derived_splines_flow_to_knots_and_coefficients():
 
     knots = np.cumsum(np.ones(len(t))) * 0.9
     assert gradcheck(moments, [vg.Tensor(each, requires_grad=True) for each in (knots, c[: len(t) - k - 1])])
+
+
+def test_insert_does_not_use_coefficients_that_fitpack_ignores():
+    """SciPy leaves them uninitialized; zero times NaN is NaN."""
+    t, c, k = theirs.splrep(X, Y)
+    given = vg.Tensor(np.concatenate([c[: -k - 1], np.full(k + 1, np.nan)]), requires_grad=True)
+    found = ours.insert(1.1, (t, given, k))
+    np.testing.assert_allclose(found[1].detach().numpy()[: -k - 1], theirs.insert(1.1, (t, c, k))[1][: -k - 1])
+    found[1].sum().backward()
+    assert np.isfinite(found[1].detach().numpy()).all()
+    np.testing.assert_allclose(given.grad.numpy().sum(), np.sum(given.grad.numpy()[: -k - 1]))
+    periodic = theirs.splrep(X, np.append(Y[:-1], Y[0]), per=True)
+    inserted = ours.insert(1.1, periodic, m=2, per=1), theirs.insert(1.1, periodic, m=2, per=1)
+    np.testing.assert_allclose(ours.splev(PLACES, inserted[0]), theirs.splev(PLACES, inserted[1]))

@@ -94,13 +94,15 @@ def spalde(x: Any, tck: Any) -> Any:
 
 def insert(x: Any, tck: Any, m: int = 1, per: int = 0) -> tuple[Any, Any, int]:
     """Insert knots and return the knots, coefficients and degree; gradients flow to the coefficients."""
-    t, c, k = tck
-    if carries_history((x, t)):
+    if carries_history((x, tck[0])):
         raise lost(
             "scipy.interpolate.insert", "gradients flow only to the coefficients; pass detach() of other arguments"
         )
-    made = [theirs.insert(plain_values(x), (as_array(t), unit, k), m, per) for unit in np.eye(len(c))]
-    return made[0][0], np.tensordot(float_copy(c), as_tensors(np.stack([each[1] for each in made])), 1), made[0][2]
+    t, c, k = _inner(tck)
+    units = np.concatenate([np.eye(len(c)), np.zeros((len(c), k + 1))], axis=1)
+    made = [theirs.insert(plain_values(x), (t, unit, k), m, per) for unit in units]
+    weights = np.stack([each[1][: -k - 1] for each in made])  # those that FITPACK ignores are not initialized
+    return made[0][0], np.concatenate([np.tensordot(c, as_tensors(weights), 1), np.zeros(k + 1)]), k
 
 
 def splder(tck: Any, n: int = 1) -> tuple[Any, Any, int]:
