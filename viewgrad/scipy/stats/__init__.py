@@ -14,7 +14,7 @@ from . import fitting, mstats, order_statistics, samples, two_sample
 from .axis_policy import MADE as STATISTICS
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
-from .histogram import rv_histogram
+from .histogram import rv_histogram as rv_histogram
 from .intervals import INTERVALS
 from .lifetimes import BIRTHS, EXTREMES, LIFETIMES, SYMMETRIC
 from .multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
