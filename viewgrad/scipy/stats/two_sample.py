@@ -76,10 +76,11 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     away, rise = _centred(x), _centred(y)
     squares, other, mixed = (away * away).mean(), (rise * rise).mean(), (away * rise).mean()
     slope, r = mixed / squares, mixed / np.sqrt(squares * other)
-    if n == 2:  # any two points lie on a line
-        pvalue = 1.0 if plain_values(rise)[0] == plain_values(rise)[1] else 0.0
-        line = {"slope": slope, "intercept": y.mean() - slope * x.mean(), "rvalue": r, "pvalue": pvalue, "stderr": 0.0}
-        return Outcome(line, {"intercept_stderr": 0.0})
+    if n == 2:  # any two points lie on a line; the errors are zero, and NaN since SciPy 1.18
+        given = scipy.stats.linregress(plain_values(x), plain_values(y), alternative=alternative)
+        line = {"slope": slope, "intercept": y.mean() - slope * x.mean(), "rvalue": r}
+        line |= {"pvalue": given.pvalue, "stderr": given.stderr}
+        return Outcome(line, {"intercept_stderr": given.intercept_stderr})
     df = n - 2
     t = r * np.sqrt(df / ((1.0 - r + TINY) * (1.0 + r + TINY)))
     error = np.sqrt((1 - r * r) * other / squares / df)
