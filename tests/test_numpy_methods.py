@@ -457,3 +457,47 @@ def test_take_along_an_empty_axis(mode):
     assert vg.autograd.grad(taken.sum(), x)[0].shape == (0, 0)
     with pytest.raises(IndexError, match="empty"):
         np.take(vg.zeros((0, 2)), [0], axis=0, mode=mode)
+
+
+# -- functions of numbers that are applied to elements -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"otypes": [float]}, {"cache": True}])
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "empty"])
+def test_vectorize_calls_the_function_as_often_and_in_the_same_order_as_numpy(layout, options):
+    values = numpy.arange(24.0).reshape(2, 3, 4)
+
+    def applied(np, a):
+        calls = 0
+
+        def numbered(x, y):
+            nonlocal calls
+            calls += 1
+            return x * y + 0.5 * calls
+
+        a = LAYOUTS[layout](a)
+        found = np.vectorize(numbered, **options)(a, a[..., :1])
+        return found.tolist(), found.ravel("K").tolist()
+
+    assert applied(np, vg.Tensor(values)) == applied(numpy, values)
+
+
+def test_the_first_result_of_vectorize_determines_the_dtype():
+    values = [0.4, 1.7, 2.9]
+    for signature in (None, "()->()"):
+        found, expected = (
+            each.vectorize(lambda x: 0 if x < 1 else x, signature=signature)(given)
+            for each, given in ((np, vg.Tensor(values)), (numpy, numpy.array(values)))
+        )
+        assert found.tolist() == expected.tolist() and found.dtype == expected.dtype
+
+
+def test_lists_of_columns_are_joined_in_row_major_order():
+    values = numpy.arange(8.0).reshape(2, 2, 2)
+    for function in (
+        lambda np, a: np.array(list(a.transpose(2, 1, 0))),
+        lambda np, a: np.asarray(list(a.transpose(2, 1, 0))),
+        lambda np, a: np.float_power(np.broadcast_to(a[0].T, (2, 2, 2)), 2),
+    ):
+        found = function(np, vg.Tensor(values, requires_grad=True))
+        assert found.ravel("K").tolist() == function(numpy, values).ravel("K").tolist()

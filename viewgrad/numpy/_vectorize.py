@@ -12,6 +12,7 @@ from ..operators.numpy_api.conversion import as_tensors
 from ..operators.numpy_api.creation import array
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
+from .grids import iteration_order
 
 
 class vectorize:
@@ -22,7 +23,7 @@ class vectorize:
         otypes: the dtypes of its outputs; determined by calling it if omitted.
         doc: its docstring.
         excluded: the names and positions of the arguments that are passed unchanged.
-        cache: has no effect.
+        cache: whether to keep the result of the call that determines the outputs, instead of calling once more.
         signature: the core dimensions, as for `numpy.vectorize`.
     """
 
@@ -36,40 +37,53 @@ class vectorize:
         signature: str | None = None,
     ) -> None:
         self.pyfunc, self.otypes, self.signature = adopted_arguments(pyfunc), otypes, signature
-        self.excluded = set(excluded or ())
+        self.excluded, self.cache = set(excluded or ()), cache
         self.__doc__ = doc or (pyfunc.__doc__ if pyfunc is not None else None)
         self.__name__ = getattr(pyfunc, "__name__", "vectorize")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.pyfunc is None:  # used as a decorator with options
-            return vectorize(args[0], self.otypes, None, self.excluded, False, self.signature)
+            return vectorize(args[0], self.otypes, None, self.excluded, self.cache, self.signature)
         if self.signature is not None:
             if holds_tensor(args):
                 return self._with_core_dimensions(args, kwargs)
             return as_tensors(
-                np.vectorize(self.pyfunc, self.otypes, None, self.excluded, signature=self.signature)(*args, **kwargs)
+                np.vectorize(self.pyfunc, self.otypes, None, self.excluded, self.cache, self.signature)(*args, **kwargs)
             )
         places = [place for place in range(len(args)) if place not in self.excluded]
         names = [name for name in kwargs if name not in self.excluded]
         given = [array(args[place], copy=None) for place in places] + [array(kwargs[name], copy=None) for name in names]
         shape = np.broadcast_shapes(*(np.shape(each) for each in given))
+        axes = _order_of_calls(given, shape)
         given = [
             each.broadcast_to(shape) if isinstance(each, Tensor) else np.broadcast_to(each, shape) for each in given
         ]
-        results = []
-        for index in np.ndindex(shape):
+
+        def call(index: tuple[int, ...]) -> Any:
             elements = [each[index] for each in given]
             now, named = list(args), dict(kwargs)
             for place, element in zip(places, elements):
                 now[place] = element
             named.update(zip(names, elements[len(places) :]))
-            results.append(self.pyfunc(*now, **named))
-        if not results and self.otypes is None:
-            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+            assert self.pyfunc is not None
+            return self.pyfunc(*now, **named)
+
+        types, first = self.otypes, []
+        if types is None:
+            if 0 in shape:
+                raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+            found = call((0,) * len(shape))  # NumPy calls the function once more unless it caches this result
+            types = [array(each).dtype for each in (found if isinstance(found, tuple) else (found,))]
+            first = [found] if self.cache else []
+        lengths = [shape[axis] for axis in axes]
+        indices = [tuple(at[axes.index(axis)] for axis in range(len(axes))) for at in np.ndindex(*lengths)]
+        results = first + [call(index) for index in indices[len(first) :]]
         several = bool(results) and isinstance(results[0], tuple)
         columns = list(zip(*results)) if several else [results]
-        types = list(self.otypes) if self.otypes is not None else [None] * len(columns)
-        made = tuple(_collected(list(column), shape, dtype) for column, dtype in zip(columns, types))
+        made = tuple(
+            _collected(list(column), tuple(lengths), dtype).transpose([axes.index(axis) for axis in range(len(axes))])
+            for column, dtype in zip(columns, types)
+        )
         return made if several else made[0]
 
     def _with_core_dimensions(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -83,7 +97,8 @@ class vectorize:
         results = [self.pyfunc(*(each[index] for each in given), **kwargs) for index in np.ndindex(shape)]
         several = isinstance(results[0], tuple)
         columns = list(zip(*results)) if several else [results]
-        made = tuple(_collected(list(column), shape, None) for column in columns)
+        types = self.otypes or [array(column[0]).dtype for column in columns]  # as in NumPy, the first result decides
+        made = tuple(_collected(list(column), shape, dtype) for column, dtype in zip(columns, types))
         return made if several else made[0]
 
 
@@ -92,6 +107,12 @@ def _collected(values: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
         return as_tensors(np.empty(shape, dtype))
     collected = array(values, dtype)
     return collected.reshape(shape + collected.shape[1:])
+
+
+def _order_of_calls(given: list[Any], shape: tuple[int, ...]) -> list[int]:
+    """Return the dimensions of the results from the outermost inwards, in which NumPy walks copies of the operands."""
+    copies = [np.empty_like(each._array if isinstance(each, Tensor) else each, bool) for each in given]
+    return iteration_order(copies, "K", shape)[1]
 
 
 def _as_objects(operand: Any) -> Any:
@@ -114,7 +135,7 @@ class frompyfunc:
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, **others: Any) -> None:
         self.nin, self.nout = nin, nout
         self._numpy = np.frompyfunc(func, nin, nout, **others)
-        self._tensors = vectorize(func)
+        self._tensors = vectorize(func, [None] * nout)
 
     def __call__(self, *args: Any) -> Any:
         return self._tensors(*args) if holds_tensor(args) else self._numpy(*args)

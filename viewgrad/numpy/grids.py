@@ -219,7 +219,7 @@ class nditer:
         self._in_chunks = "external_loop" in flags
         self._iterator = np.nditer(arrays, flags, [["readonly"]] * len(given), order=order)
         shape = np.broadcast_shapes(*(each.shape for each in given))
-        key, axes = _iteration_order(arrays, order, shape)
+        key, axes = iteration_order(arrays, order, shape)
         spread = [each if each.shape == shape else each.broadcast_to(shape) for each in given]
         self._windows = [each[key].transpose(axes) for each in spread]
         chunk = self._iterator[0].size if self._in_chunks and self.itersize else 1
@@ -272,7 +272,7 @@ class nditer:
         """Do nothing, since all writes have already been made."""
 
 
-def _iteration_order(arrays: Any, order: Any, shape: tuple[int, ...]) -> tuple[tuple[slice, ...], list[int]]:
+def iteration_order(arrays: Any, order: Any, shape: tuple[int, ...]) -> tuple[tuple[slice, ...], list[int]]:
     """Return the key that reverses the dimensions walked backwards, and the dimensions from the outermost inwards."""
     if 0 in shape:
         return (), list(range(len(shape)))

@@ -350,7 +350,7 @@ def joined(nested: Any, dtype: np.dtype[Any] | None = None) -> Tensor:
         dtype: the dtype to which None and strings among the items are converted; if omitted, these are rejected.
     """
     items = [as_operand(item) if dtype is None else as_assigned(item, dtype) for item in nested]
-    tensor: Tensor = np.stack(items)  # type: ignore[assignment]
+    tensor: Tensor = np.stack(items).contiguous()  # type: ignore[attr-defined]  # in row-major order, unlike a stack
     return tensor
 
 

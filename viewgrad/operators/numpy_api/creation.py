@@ -111,7 +111,7 @@ def array(
                 return _of_objects(object, ndmin)
             given = plain_values(object) if kind in STRINGS else _times(object) if kind in "mM" else _elements(object)
         return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]
-    made = object if isinstance(object, Tensor) else joined(object).contiguous()
+    made = object if isinstance(object, Tensor) else joined(object)
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = made.astype(np.dtype(dtype))
     elif copy and made is object:

@@ -23,7 +23,7 @@ def float_power(self: Any, other: Any) -> Any:
     """Return the power computed in double precision."""
     base, exponent = as_operand(self), as_operand(other)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
-    return base.astype(dtype) ** exponent.astype(dtype)
+    return base.astype(dtype, copy=False) ** exponent.astype(dtype, copy=False)
 
 
 def as_floating(value: Any) -> Any:
@@ -254,8 +254,7 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
             ufunc.reduce(rows[start:end], axis=0) if start + 1 < end else rows[start]
             for start, end in zip(starts, ends)
         ]
-        value: Any = np.stack(parts, 0) if parts else rows[:0]
-        value = value.moveaxis(0, axis)
+        value: Any = np.stack(parts, axis) if parts else rows[:0].moveaxis(0, axis)
         value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
         return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduceat", "unsafe")
 

@@ -234,6 +234,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         driven = driven + start
     y = all_pole(driven, a) if a.size > 1 else driven
     result = np.moveaxis(y, -1, axis)
+    if a.size > 1:
+        result = result.contiguous()  # in row-major order, as from SciPy
     if zi is None:
         return result
     final = []
