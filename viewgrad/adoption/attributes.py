@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -26,10 +27,21 @@ def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
             store(value, name, new)
 
 
-def real_dict(value: Any) -> dict[str, Any]:
-    """Return the dict of an object itself; the `__dict__` of a view contains the attributes of the original."""
+def instance_dict(value: Any) -> Any:
+    """Return the `__dict__` that an object itself has, or None; the one of a view gives those of the original."""
     descriptor = _layout(type(value))[0]
-    return {} if descriptor is None else descriptor.__get__(value)
+    return None if descriptor is None else descriptor.__get__(value)
+
+
+def set_instance_dict(value: Any, new: dict[str, Any]) -> None:
+    """Replace the `__dict__` of an object itself."""
+    _layout(type(value))[0].__set__(value, new)
+
+
+def real_dict(value: Any) -> dict[str, Any]:
+    """Return the dict of the attributes of an object itself; a dict that is its own `__dict__` has only contents."""
+    found = instance_dict(value)
+    return {} if found is None or found is value else found
 
 
 def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
@@ -86,6 +98,12 @@ def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
     if found is None or found[0] is not order:  # the bases of a class may be reassigned
         content = [item for base in order for item in vars(base).items()]
         dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
-        slots = {name: each for name, each in content if isinstance(each, types.MemberDescriptorType) and name != STATE}
+        slots = {
+            name: each
+            for name, each in content
+            if isinstance(each, types.MemberDescriptorType)
+            and name != STATE
+            and each.__objclass__ is not collections.defaultdict
+        }
         found = _LAYOUTS[kind] = (order, dicts[0] if dicts else None, slots)
     return found[1], found[2]

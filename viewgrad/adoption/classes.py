@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from .attributes import resolution_order
 from .builtin_names import CLASS_OF_VIEW
-from .containers import HOLDING
+from .containers import HOLDING, kind_of_contents
 from .counterparts import MISSING, counterpart
 from .locations import VIEWGRAD, place_of
 
@@ -46,7 +46,7 @@ LISTS: Final = "__viewgrad_lists__"  # the attribute of an adopted class with th
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
-CONTAINERS: Final = (tuple, list, dict)
+BUILTINS: Final = HOLDING | {object, tuple}  # the classes implemented in C from which adopted classes may derive
 PROTOCOLS: Final = ("__array_ufunc__", "__array_function__")
 FUNCTIONS: Final = (
     types.FunctionType, classmethod, staticmethod, property, functools.cached_property, functools.partialmethod,
@@ -60,15 +60,7 @@ def can_be_adopted(cls: type) -> bool:
     """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
-    return all(
-        base is object or base in CONTAINERS or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base))
-        for base in cls.__mro__
-    )
-
-
-def holds_contents(cls: type) -> bool:
-    """Return whether objects of a class have contents other than attributes, which a view cannot expose."""
-    return issubclass(cls, CONTAINERS)
+    return all(base in BUILTINS or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base)) for base in cls.__mro__)
 
 
 def can_be_made(cls: type) -> bool:
@@ -79,7 +71,7 @@ def can_be_made(cls: type) -> bool:
     if cls.__flags__ & ABSTRACT:
         return True
     try:
-        object.__new__(cls)
+        (kind_of_contents(cls) or object).__new__(cls)
     except TypeError:
         return False
     return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import operator
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 
@@ -311,20 +311,84 @@ class AdoptedChainMap(AdoptedAttributes, collections.ChainMap[Any, Any]):
     __slots__ = BESIDES
 
 
-def contents_of(container: Any) -> Iterable[Any]:
+class AdoptedTupleAttributes(AdoptedDict):
+    """The `__dict__` of the adopted version of a tuple, whose attributes are assigned without `__setitem__`.
+
+    Arguments:
+        owner: the user's tuple.
+        original: its `__dict__`.
+        adopted: a function that returns the adopted version of a value.
+        unadopted: a function that returns the user's own object for an adopted version.
+    """
+
+    def __init__(
+        self, owner: Any, original: Any, adopted: Callable[[Any], Any], unadopted: Callable[[Any], Any]
+    ) -> None:
+        self.owner: Final = owner
+        super().__init__(original, adopted, unadopted)
+
+    def _fill(self) -> None:
+        super()._fill()
+        self._bound = contents_of(self)
+
+    def flush(self) -> None:
+        """Assign to the original the attributes that adopted code has assigned."""
+        now = contents_of(self)
+        if not are_same_objects(now, self._bound):
+            self.write_original()
+            self._bound = now
+
+
+def kind_of_contents(cls: type) -> Any:
+    """Return the built-in container that a class derives from, or None."""
+    return next((base for base in cls.__mro__ if base in HOLDING), None)
+
+
+def contents_of(container: Any) -> list[Any]:
     """Return the items of a list, deque or set, the keys, values and default factory of a dict, or the values of
     attributes.
+
+    Methods of subclasses are bypassed.
     """
     kind = type(container)
     if kind is list:
-        return container  # type: ignore[no-any-return]
+        return container.copy()  # type: ignore[no-any-return]
     if kind is dict:
         return [*container, *container.values()]
     if isinstance(container, ATTRIBUTES):
-        return vars(container).values()
-    if isinstance(container, collections.defaultdict):
-        return [*container, *container.values(), container.default_factory]
-    return [*container, *container.values()] if isinstance(container, dict) else container
+        return list(vars(container).values())
+    kind = kind_of_contents(kind)
+    if not issubclass(kind, dict):
+        return list(kind.__iter__(container))
+    items = [*kind.__iter__(container), *kind.values(container)]
+    if kind is collections.defaultdict:
+        items.append(_FACTORY.__get__(container))
+    return items
+
+
+def write_contents(container: Any, items: list[Any]) -> None:
+    """Replace the contents of a container by others in the order of `contents_of`, bypassing methods of subclasses."""
+    kind = kind_of_contents(type(container))
+    if kind is list:
+        list.__setitem__(container, slice(None), items)
+        return
+    if not issubclass(kind, dict):
+        kind.clear(container)
+        (kind.extend if kind is collections.deque else kind.update)(container, items)
+        return
+    if kind is collections.defaultdict:
+        *items, factory = items
+        _FACTORY.__set__(container, factory)
+    keys = items[: len(items) // 2]
+    if not are_same_objects(keys, list(kind.__iter__(container))):
+        kind.clear(container)
+    for key, value in zip(keys, items[len(keys) :], strict=True):
+        kind.__setitem__(container, key, value)
+
+
+def are_same_objects(one: list[Any], other: list[Any]) -> bool:
+    """Return whether two lists contain the same objects in the same order."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _writing(kind: type, name: str) -> Callable[..., Any]:
@@ -387,6 +451,7 @@ CONTAINERS: Final[dict[type, Any]] = {
 }  # fmt: skip
 ATTRIBUTES: Final = (types.SimpleNamespace, collections.UserDict, collections.UserList, collections.ChainMap)
 # The types that adopted code sees instead of those of its containers.
-REPORTED: Final[dict[type, type]] = {made: kind for kind, made in CONTAINERS.items()}
+REPORTED: Final[dict[type, type]] = {**{made: kind for kind, made in CONTAINERS.items()}, AdoptedTupleAttributes: dict}
 # Types of containers into which adopted code may put objects that it has created.
 HOLDING: Final = frozenset(CONTAINERS).difference(ATTRIBUTES)
+_FACTORY: Final[Any] = vars(collections.defaultdict)["default_factory"]

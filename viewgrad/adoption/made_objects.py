@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import collections
-import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from .attributes import change_attributes
+from .attributes import change_attributes, instance_dict, set_instance_dict
 from .classes import ORIGINAL
-from .containers import ATTRIBUTES, HOLDING
+from .containers import (
+    ATTRIBUTES,
+    HOLDING,
+    are_same_objects,
+    contents_of,
+    kind_of_contents,
+    write_contents,
+)
 
-CONTAINERS: Final = HOLDING | {tuple, frozenset}
+IMMUTABLE: Final = tuple, frozenset
 
 
 def hand_over(
@@ -42,10 +47,13 @@ def hand_over(
         return hand_over(part, original_of, plain, handed, around | {id(value)})
 
     if ORIGINAL in vars(kind):
+        users = original_of(value)
+        if users is not value:
+            return users
         object.__setattr__(value, "__class__", vars(kind)[ORIGINAL])
         handed.add(id(value))
         change_attributes(value, of_users)
-        return value
+        return _with_users_items(value, of_users)
     if kind in ATTRIBUTES:
         before = len(handed)
         for name, part in list(vars(value).items()):
@@ -53,26 +61,39 @@ def hand_over(
         if len(handed) > before:
             handed.add(id(value))
         return value
-    if kind not in CONTAINERS:
+    if kind not in IMMUTABLE and kind not in HOLDING:
         return original_of(value)
-    items = [*value, *value.values()] if issubclass(kind, dict) else list(value)
+    items = list(value) if kind in IMMUTABLE else contents_of(value)
     if plain.issuperset(map(type, items)):
         return value
     before = len(handed)
     new = list(map(of_users, items))
-    is_same = all(map(operator.is_, items, new))
+    is_same = are_same_objects(items, new)
     if len(handed) > before or not is_same:
         handed.add(id(value))
     if is_same:
         return value
-    if kind is tuple or kind is frozenset:
+    if kind in IMMUTABLE:
         return kind(new)
-    if kind is list:
-        value[:] = new
-        return value
-    value.clear()
-    if issubclass(kind, collections.deque):
-        value.extend(new)
-        return value
-    value.update(zip(new[: len(new) // 2], new[len(new) // 2 :], strict=True) if issubclass(kind, dict) else new)
+    write_contents(value, new)
     return value
+
+
+def _with_users_items(value: Any, of_users: Callable[[Any], Any]) -> Any:
+    """Replace the items of an object of a subclass of a container; return a new object if it is a tuple."""
+    kind = type(value)
+    is_tuple = isinstance(value, tuple)
+    if not is_tuple and kind_of_contents(kind) is None:
+        return value
+    items = list(tuple.__iter__(value)) if is_tuple else contents_of(value)
+    new = list(map(of_users, items))
+    if are_same_objects(items, new):
+        return value
+    if not is_tuple:
+        write_contents(value, new)
+        return value
+    made = tuple.__new__(kind, new)
+    attributes = instance_dict(value)
+    if attributes is not None:
+        set_instance_dict(made, attributes)
+    return made

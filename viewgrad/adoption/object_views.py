@@ -1,7 +1,8 @@
 """Views with adopted methods, through which adopted code accesses objects created outside.
 
 A view fetches attributes from the user's object, and values that adopted code assigns to them are copied to the object
-when the call ends.
+when the call ends. The items of a subclass of `dict`, `list` or another container are fetched when the view is created,
+and written to the object in the same way.
 
 Attributes without a dict: up to version 3.12, CPython stores the attributes of an object in the object itself until its
 `__dict__` is accessed or its class changes. From then on, attribute access takes twice as long. A view of an object
@@ -12,6 +13,7 @@ attribute can be read and is among them, then there are no others. Otherwise the
 
 from __future__ import annotations
 
+import collections
 import copy
 import gc
 import itertools
@@ -19,10 +21,21 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from .attributes import STATE, attributes_of, discard, has_slots, own_attribute, real_dict, resolution_order, store
+from .attributes import (
+    STATE,
+    attributes_of,
+    discard,
+    has_slots,
+    instance_dict,
+    own_attribute,
+    real_dict,
+    resolution_order,
+    set_instance_dict,
+    store,
+)
 from .builtin_names import CLASS_OF_VIEW
 from .classes import ORIGINAL
-from .containers import HOLDING
+from .containers import HOLDING, are_same_objects, contents_of, kind_of_contents, write_contents
 from .counterparts import MISSING
 
 # the attribute of a class of views that refers to its variant without `__getattr__`
@@ -44,7 +57,7 @@ class ViewState:
         original: the user's object.
     """
 
-    __slots__ = ("besides", "bound", "kind", "original", "referents", "seen")
+    __slots__ = ("besides", "bound", "contents", "kind", "original", "referents", "seen", "users_contents")
 
     def __init__(self, original: Any) -> None:
         self.original = original
@@ -54,6 +67,8 @@ class ViewState:
         self.besides = 0  # the number of referents of the view that are not attributes
         # The addresses of the referents if the view has no dict; see the module docstring.
         self.referents: tuple[int, ...] | None = None
+        self.users_contents: list[Any] | None = None  # the items of a container; None if they are outdated
+        self.contents: list[Any] | None = None  # their adopted versions in the view; None for other objects
 
 
 def view_of(original: Any, view_class: type) -> Any:
@@ -67,6 +82,40 @@ def view_of(original: Any, view_class: type) -> Any:
     _set_state(view, ViewState(original))
     _fetch_hidden(view)
     return view
+
+
+def container_view_of(original: Any, view_class: type) -> Any:
+    """Return a view of an object of a subclass of a container, whose items are set later by `fetch_contents`.
+
+    Arguments:
+        original: the user's object.
+        view_class: the result of `view_class`.
+    """
+    kind = kind_of_contents(view_class)
+    view: Any = kind.__new__(view_class)
+    if kind is collections.deque:
+        kind.__init__(view, (), original.maxlen)
+    state = ViewState(original)
+    state.contents = []
+    _set_state(view, state)
+    if instance_dict(original) is original:
+        set_instance_dict(view, view)
+    return view
+
+
+def fetch_contents(view: Any) -> None:
+    """Copy the items of the original to a view created by `container_view_of` if they have changed.
+
+    An interruption leaves the items outdated.
+    """
+    state = _state(view)
+    users = contents_of(state.original)
+    if state.users_contents is None or not are_same_objects(users, state.users_contents):
+        state.users_contents = None
+        write_contents(view, [type(view).__viewgrad_lookup__(view, item) for item in users])
+        state.contents = contents_of(view)
+        state.users_contents = users
+    _fetch_hidden(view)
 
 
 def fetched_view_of(original: Any, view_class: type) -> Any:
@@ -192,8 +241,14 @@ class FetchedView:
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        """Reduce the original, with the class that the view reports, which pickle compares with it."""
         flush_view(self)
-        return _state(self).original.__reduce_ex__(protocol)
+        state = _state(self)
+        reduced = state.original.__reduce_ex__(protocol)
+        if type(reduced) is not tuple:
+            return reduced
+        made, args = vars(type(self))[CLASS_OF_VIEW], reduced[1]
+        return reduced[0], tuple(made if each is state.kind else each for each in args), *reduced[2:]
 
 
 class View(FetchedView):
@@ -219,7 +274,7 @@ def _all_attributes(view: Any) -> dict[str, Any]:
     _state(view).referents = None
     for name in list(real_dict(_state(view).original)):
         _fetch(view, name)
-    return real_dict(view)
+    return instance_dict(view)  # type: ignore[no-any-return]
 
 
 def _fetch_all(view: Any) -> None:
@@ -305,6 +360,8 @@ def refresh_view(view: Any) -> bool:
     state = _state(view)
     if type(state.original) is not state.kind:
         return False
+    if state.contents is not None:
+        fetch_contents(view)
     if state.referents is not None:
         if _refresh_in_place(view, state):
             return True
@@ -336,8 +393,10 @@ def _refresh_in_place(view: Any, state: ViewState) -> bool:
 
 
 def flush_view(view: Any) -> None:
-    """Assign to the original the attributes that adopted code has assigned."""
+    """Assign to the original the items and attributes that adopted code has assigned."""
     state = _state(view)
+    if state.users_contents is not None:
+        _flush_contents(view, state)
     values = None
     if state.referents is not None:
         if _is_unchanged(view, state):
@@ -361,21 +420,31 @@ def flush_view(view: Any) -> None:
         _note_referents(view, state)
 
 
+def _flush_contents(view: Any, state: ViewState) -> None:
+    now = contents_of(view)
+    if not are_same_objects(now, state.contents or []):
+        write_contents(state.original, list(map(type(view).__viewgrad_unadopted__, now)))
+        state.users_contents, state.contents = contents_of(state.original), now
+
+
 def containers_of(view: Any) -> list[Any]:
-    """Return the lists, dicts and sets among the fetched attributes of a view, including those that contain nothing to
-    adopt.
+    """Return the lists, dicts and sets among the fetched attributes and items of a view, including those that contain
+    nothing to adopt.
     """
-    return [value for value in _state(view).bound.values() if type(value) in HOLDING]
+    state = _state(view)
+    return [value for value in (*state.bound.values(), *(state.contents or ())) if type(value) in HOLDING]
 
 
 def forget_values(view: Any, handed: set[int]) -> None:
-    """Mark attributes as outdated, so that `refresh_view` fetches them again.
+    """Mark attributes and items as outdated, so that `refresh_view` fetches them again.
 
     Arguments:
         view: the view.
-        handed: the addresses of the values of these attributes.
+        handed: the addresses of the values of these attributes, and of the items.
     """
     state = _state(view)
+    if state.contents is not None and not handed.isdisjoint(map(id, state.contents)):
+        state.users_contents = None
     for name, value in state.bound.items():
         if id(value) in handed:
             state.seen[name] = MISSING

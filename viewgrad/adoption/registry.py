@@ -26,6 +26,7 @@ from ..tensor.conversions import ADOPTED
 from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
+from .attributes import instance_dict, set_instance_dict
 from .builtin_names import CLASS_OF_VIEW, original_builtin
 from .caches import Exchange, adopted_cache
 from .classes import (
@@ -38,10 +39,17 @@ from .classes import (
     can_be_adopted,
     can_be_made,
     forget_class_values,
-    holds_contents,
     refresh_class,
 )
-from .containers import CONTAINERS, HOLDING, contents_of
+from .containers import (
+    CONTAINERS,
+    HOLDING,
+    REPORTED,
+    AdoptedTupleAttributes,
+    are_same_objects,
+    contents_of,
+    kind_of_contents,
+)
 from .counterparts import MISSING, counterpart, is_replaced_module, original_of_counterpart
 from .foreign import Conversion, converted, may_change
 from .function_tools import adopted_dispatch, adopted_dispatch_method, is_single_dispatch
@@ -50,8 +58,10 @@ from .locations import VIEWGRAD, is_installed, place_of, root_of
 from .made_objects import hand_over
 from .object_views import (
     MOST_ITEMS,
+    container_view_of,
     containers_of,
     fetch_at_once,
+    fetch_contents,
     fetched_view_of,
     flush_view,
     forget_values,
@@ -113,6 +123,8 @@ class AdoptionRegistry:
         self._classes: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._views: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+        # The attributes of tuples, by the addresses of those of the user's.
+        self._tuples: Final[weakref.WeakValueDictionary[int, AdoptedTupleAttributes]] = weakref.WeakValueDictionary()
         self._arrays: Final[weakref.WeakValueDictionary[int, Tensor]] = weakref.WeakValueDictionary()
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
@@ -136,6 +148,7 @@ class AdoptionRegistry:
         self._live_views: Final = _references(self._views)
         self._live_classes: Final = _references(self._classes)
         self._live_containers: Final = _references(self._containers)
+        self._live_tuples: Final = _references(self._tuples)
         self._live_functions: Final = _references(self._elsewhere)
         self._live_partials: Final = _references(self._partials)
         self._live_cells: Final = _references(self._cells)
@@ -147,7 +160,9 @@ class AdoptionRegistry:
         )  # fmt: skip
         # What may refer to lists and dicts in addition to globals.
         self._holders: Final[tuple[Any, ...]] = self._live_views, self._live_classes, self._live_cells
-        self._flushed: Final[tuple[Any, ...]] = self._live_imports, self._live_views, self._live_cells
+        self._flushed: Final[tuple[Any, ...]] = (
+            self._live_imports, self._live_views, self._live_cells, self._live_tuples,
+        )  # fmt: skip
         self._fetching = 0  # objects whose attributes are being adopted, each an attribute of the previous one
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
@@ -214,7 +229,7 @@ class AdoptionRegistry:
         self.version += 1
         self._snapshot = None
         functions = self._functions, self._elsewhere, self._partials, self._cells
-        for kept in (*functions, self._modules, self._classes, self._views, self._containers):
+        for kept in (*functions, self._modules, self._classes, self._views, self._containers, self._tuples):
             kept.clear()
 
     def renew(self, function: Any) -> None:
@@ -251,7 +266,7 @@ class AdoptionRegistry:
         """Update partial functions."""
         for made, (reference, before) in list(self._partials.items()) if self._live_partials else ():
             partial = reference()
-            if partial is not None and not _same_objects(_state_of(partial), before):
+            if partial is not None and not are_same_objects(_state_of(partial), before):
                 self._renew_partial(partial, made)
 
     def _renew_partial(self, partial: functools.partial[Any], made: functools.partial[Any]) -> None:
@@ -278,6 +293,8 @@ class AdoptionRegistry:
                     state.flush()
                 for view in _alive(self._live_views.values()):
                     flush_view(view)
+                for attributes in _alive(self._live_tuples.values()):
+                    attributes.flush()
                 self._synchronize_all_cells()
 
     @contextlib.contextmanager
@@ -400,11 +417,9 @@ class AdoptionRegistry:
                 return handler(self, value)
             if isinstance(value, type):
                 return self._class(value)
-            if not holds_contents(kind) and self._class(kind) is not kind:
-                return self._view(value)
-            if isinstance(value, tuple) and self._class(kind) is not kind:
-                return self._named_tuple(value)
-            return self._conversion(value)
+            if self._class(kind) is kind:
+                return self._conversion(value)
+            return self._named_tuple(value) if isinstance(value, tuple) else self._view(value)
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a tensor over the memory of an array of numbers, so that values of tensors can be stored in copies of
@@ -589,7 +604,7 @@ class AdoptionRegistry:
             made = adopted_class(cls, tuple(map(self._class, cls.__bases__)), self.adopted, self._unadopted)
         except TypeError:  # its layout, or `__set_name__` of an attribute, does not allow subclasses
             return cls
-        if not holds_contents(cls):
+        if not issubclass(cls, tuple):
             views = view_class(made, self._fetched)
             if not can_be_made(views):
                 return cls
@@ -616,6 +631,10 @@ class AdoptionRegistry:
         if original_of_view(value) is not MISSING:
             return value
         views = vars(self._classes[id(type(value))])[VIEWS]
+        if kind_of_contents(views) is not None:
+            found = self._views[id(value)] = container_view_of(value, views)
+            fetch_contents(found)
+            return found
         found = fetched_view_of(value, views) if self._fetching < DEEPEST else None
         if found is None:
             found = self._views[id(value)] = view_of(value, views)
@@ -631,10 +650,17 @@ class AdoptionRegistry:
     def _named_tuple(self, value: Any) -> Any:
         """Convert a user's named tuple to the adopted class."""
         made = tuple.__new__(self._class(type(value)), map(self.adopted, value))
-        vars_of = getattr(value, "__dict__", None)
-        if vars_of:
-            made.__dict__.update({name: self.adopted(item) for name, item in vars_of.items()})
+        attributes = instance_dict(value)
+        if attributes is not None:
+            set_instance_dict(made, self._attributes_of_tuple(value, attributes))
         return made
+
+    def _attributes_of_tuple(self, value: Any, attributes: dict[str, Any]) -> AdoptedTupleAttributes:
+        found = self._tuples.get(id(attributes))
+        if found is None or found.original is not attributes:
+            found = AdoptedTupleAttributes(value, attributes, self.adopted, self._unadopted)
+            self._containers[id(attributes)] = self._tuples[id(attributes)] = found
+        return found
 
     def _fetched(self, view: Any, value: Any) -> Any:
         """Return the adopted version of an attribute that a view has fetched."""
@@ -750,7 +776,7 @@ class AdoptionRegistry:
         return made
 
 
-ADOPTED_CONTAINERS: Final = frozenset(CONTAINERS.values())
+ADOPTED_CONTAINERS: Final = frozenset(REPORTED)
 HANDLERS: Final[dict[Any, Callable[[AdoptionRegistry, Any], Any]]] = {
     types.FunctionType: AdoptionRegistry._function,
     types.ModuleType: AdoptionRegistry._module,
@@ -788,10 +814,6 @@ def _other_contents(containers: Iterable[Any], kinds: frozenset[type]) -> Iterat
 def _state_of(partial: functools.partial[Any]) -> list[Any]:
     """Return the function and the arguments of a partial function."""
     return [partial.func, partial.args, *partial.keywords, *partial.keywords.values()]
-
-
-def _same_objects(one: list[Any], other: list[Any]) -> bool:
-    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _held(value: Any) -> Callable[[], Any]:
@@ -858,6 +880,9 @@ def original_of(value: Any) -> Any:
         made = vars(value).get(CLASS_OF_VIEW, value)
         if ORIGINAL in vars(made):
             return vars(made)[ORIGINAL]
+    elif isinstance(value, tuple) and ORIGINAL in vars(kind):
+        attributes = instance_dict(value)
+        return attributes.owner if type(attributes) is AdoptedTupleAttributes else value
     found = original_of_view(value) if not isinstance(value, type) else MISSING
     if found is MISSING:
         found = original_of_counterpart(value)
