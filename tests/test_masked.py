@@ -332,3 +332,25 @@ def test_functions_of_numpy_leave_masked_operands_to_their_own_rules():
     assert np.allclose(vg.Tensor(np.eye(2)).dot(whole).detach(), X)
     with pytest.raises(UnsupportedFunctionError, match="ignores masks"):
         x @ masked.T
+
+
+@pytest.mark.parametrize("operate", [lambda x, m: x * m, lambda x, m: m * x, lambda x, m: m - x, lambda x, m: m / x])
+@pytest.mark.parametrize("adopt", [False, True])
+def test_operators_of_plain_masked_arrays_name_the_functions_to_use(operate, adopt):
+    masked = np.ma.array([1.0, np.nan, 3.0], mask=[False, True, False])
+    with pytest.raises(vg.errors.DetachedConversionError, match=r"use the function of viewgrad\.numpy\.ma"):
+        vg.func.grad(lambda x: operate(x, masked).sum(), adopt=adopt)(np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(vg.errors.UnsupportedTypeError, match=r"or use the function of viewgrad\.numpy\.ma"):
+        vg.Tensor(masked)
+
+
+@pytest.mark.parametrize("is_reflected", [False, True])
+def test_functions_of_tensors_and_plain_masked_arrays(is_reflected):
+    masked = np.ma.array([1.0, np.nan, 3.0], mask=[False, True, False])
+
+    def f(x):
+        return (np.ma.multiply(masked, x) if is_reflected else np.ma.multiply(x, masked)).sum()
+
+    x = np.array([1.0, 2.0, 3.0])
+    value, gradient = vg.value_and_grad(f)(x)
+    assert value == f(x) and gradient.tolist() == [1.0, 0.0, 3.0]

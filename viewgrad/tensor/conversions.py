@@ -136,6 +136,12 @@ NUMBERED: Final = (
 )
 
 
+# For the methods and operators of a masked array of NumPy, which it computes from plain arrays.
+OF_MASKED: Final = (
+    "instead of the method or operator of a masked array, use the function of viewgrad.numpy.ma, such as multiply()"
+)
+
+
 def conversion_refused(what: str) -> str:
     """Return the error message for a tensor that NumPy, or another library, tries to convert to an array.
 
@@ -154,6 +160,8 @@ def conversion_refused(what: str) -> str:
         way_out = "use the function of viewgrad.scipy, or wrap it in a viewgrad.autograd.Function"
     elif "pandas" in libraries:
         way_out = OF_PANDAS
+    elif calls and calls[0][0].startswith("numpy.ma."):
+        way_out = OF_MASKED
     else:
         way_out = next((said for pattern, said in TRIED if pattern.search(line)), "") or (
             f"{libraries[0]} works on plain arrays: wrap the call in a viewgrad.autograd.Function"

@@ -818,7 +818,11 @@ def plain_array(array: Array) -> Array:
         lost = "its mask" if isinstance(array, np.ma.MaskedArray) else "the rules of that class"
         raise UnsupportedTypeError(
             f"a tensor of a {kind.__module__}.{kind.__qualname__} would lose {lost}; pass np.asarray() of it"
-            + (", or of its filled()" if isinstance(array, np.ma.MaskedArray) else "")
+            + (
+                ", or of its filled(), or use the function of viewgrad.numpy.ma"
+                if isinstance(array, np.ma.MaskedArray)
+                else ""
+            )
         )
     return array.view(ndarray)
 
