@@ -292,3 +292,19 @@ def test_single_node_backward_matches_the_engine():
             seen.append([*once, x.grad, y.grad, found[0], found[2], *hooked, np.array(counts), *joined, *plain, only])
         for one, two in zip(*seen, strict=True):
             np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=1e-12)
+
+
+def test_gradients_with_respect_to_numbers_compile():
+    def f(x, n):
+        y = np.zeros(n)
+        for i in range(n):
+            y[i] = x * i + np.sin(x)
+        return np.sum(y) ** 2
+
+    for transform in (vg.grad, vg.value_and_grad, vg.func.jacrev):
+        plain = transform(f)
+        compiled = vg.compile(plain, executor="python")
+        for x in (2.0, 2.0, 2.0, 3.0, 3.5, 4.0, 4.5, 5.0):
+            assert compiled(x, 3) == pytest.approx(plain(x, 3))
+        assert "compiled, python executor" in compiled.explain()
+        assert "runs eagerly" not in compiled.explain()

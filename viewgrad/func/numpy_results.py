@@ -10,7 +10,7 @@ import numpy as np
 from ..tensor.creation import from_numpy
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, is_numeric_array
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_new_array, is_numeric_array
 from .tree import children_of, map_leaves, once_each
 
 NUMBERS: Final = (float, complex, np.inexact)
@@ -70,7 +70,7 @@ def _as_input(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):  # a 0-d array also counts as a number
         return leaf
     if isinstance(leaf, NUMBERS):
-        return as_scalar(from_array(np.array(leaf)))
+        return as_scalar(from_new_array(np.array(leaf)))
     if is_numeric_array(leaf):
         return from_numpy(leaf)
     return leaf
