@@ -5,8 +5,10 @@ from __future__ import annotations
 import cmath
 import concurrent.futures
 import functools
+import inspect
 import pickle
 import statistics
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -386,3 +388,37 @@ def test_methods_of_functions_from_python(name):
     f = PAIRWISE[name]
     value, gradient = vg.value_and_grad(f)(DATA)
     assert value == pytest.approx(float(f(DATA))) and gradient == pytest.approx(slopes(f, DATA), rel=1e-5, abs=1e-6)
+
+
+class Settings:
+    rate = 3.0
+
+    def __init__(self):
+        self.gain = 2.0
+
+
+SETTINGS = Settings()
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_getattr_static_finds_attributes_of_the_users_objects(is_compiled, monkeypatch):
+    def f(x):
+        gain = inspect.getattr_static(SETTINGS, "gain", 0.0) * inspect.getattr_static(SETTINGS, "rate")
+        return x * gain * inspect.getattr_static(sys.modules[__name__], "SETTINGS").gain
+
+    adopted, x = (vg.compile(f) if is_compiled else vg.adopt(f)), vg.tensor(1.5)
+    for _ in range(4):
+        assert adopted(x).item() == 18.0
+    monkeypatch.setattr(SETTINGS, "gain", 5.0)
+    monkeypatch.setattr(Settings, "rate", 2.0)
+    assert adopted(x).item() == adopted(x).item() == 75.0
+
+
+def test_getattr_static_finds_what_adopted_code_has_assigned(monkeypatch):
+    monkeypatch.setattr(SETTINGS, "gain", 2.0)
+
+    def f(x):
+        SETTINGS.gain = x * x
+        return inspect.getattr_static(SETTINGS, "gain")
+
+    assert vg.grad(f)(3.0) == 6.0

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import inspect
 import itertools
 import operator
 import pickle
@@ -132,11 +133,14 @@ class AdoptionRegistry:
         # Functions whose results are adopted, and their modules.
         self._sources: Final[dict[Any, Callable[..., Any]]] = {
             importlib.import_module: self._import_module,
+            inspect.getattr_static: self._getattr_static,
             **{function: self._adopting_result(function) for function in (pickle.load, pickle.loads)},
         }
         self._source_modules: Final[dict[types.ModuleType, Any]] = {
             module: ReplacedModule(module, {name: self._sources[getattr(module, name)] for name in names})
-            for module, names in ((importlib, ("import_module",)), (pickle, ("load", "loads")))
+            for module, names in (
+                (importlib, ("import_module",)), (inspect, ("getattr_static",)), (pickle, ("load", "loads"))
+            )
         }
         self._conversions: Final[dict[int, Conversion]] = {}  # by the addresses of the replacements
         self._imported: Final[weakref.WeakSet[AdoptedGlobals]] = weakref.WeakSet()  # by `importlib`
@@ -505,6 +509,17 @@ class AdoptionRegistry:
         if type(made) is AdoptedModule:
             self._imported.add(made._state)
         return made
+
+    def _getattr_static(self, obj: Any, attr: str, *default: Any, **named: Any) -> Any:
+        """Implement `inspect.getattr_static` in adopted code: look the attribute up in the user's own object."""
+        users = original_of(obj)
+        if type(obj) is AdoptedModule:
+            obj._state.flush()
+            users = types.ModuleType(obj.__name__)  # the user's own may no longer be among `sys.modules`
+            users.__dict__.update(obj._state.original)
+        elif not isinstance(obj, type) and original_of_view(obj) is not MISSING:
+            flush_view(obj)
+        return self.adopted(inspect.getattr_static(users, attr, *default, **named))
 
     def _function(self, function: types.FunctionType) -> Any:
         if function in self._sources:
