@@ -501,3 +501,11 @@ def test_lists_of_columns_are_joined_in_row_major_order():
     ):
         found = function(np, vg.Tensor(values, requires_grad=True))
         assert found.ravel("K").tolist() == function(numpy, values).ravel("K").tolist()
+
+
+def test_ravel_takes_lists_of_integer_tensors():
+    def f(x):
+        side = numpy.rint(numpy.sqrt(x.shape)).astype(int)
+        return x.sum() * numpy.ravel([[side[0], 1], [3, side[0]]])[0]
+
+    assert vg.value_and_grad(f)(numpy.arange(4.0))[0] == f(numpy.arange(4.0))

@@ -36,8 +36,8 @@ LISTS: Final[dict[Any, tuple[int | str, ...]]] = {
 VIEWING: Final = frozenset(
     getattr(np, name)
     for name in (
-        "array_split", "broadcast_to", "diagonal", "moveaxis", "permute_dims", "reshape", "rollaxis", "split",
-        "squeeze", "swapaxes", "transpose", "unstack",
+        "array_split", "broadcast_to", "diagonal", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis",
+        "split", "squeeze", "swapaxes", "transpose", "unstack",
     )
     if hasattr(np, name)
 ) | {np.lib.stride_tricks.sliding_window_view}  # fmt: skip
