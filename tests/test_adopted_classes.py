@@ -549,6 +549,29 @@ def test_hashes_of_objects_that_depend_on_their_class():
     assert vg.adopt(space["found"])() == space["found"]() == ([True] * 3, 3, True, True)
 
 
+QUANTITIES = """
+class Quantity:
+    def __new__(cls, value):
+        made = super().__new__(cls)
+        made.value = value
+        return made
+    def doubled(self):
+        return TwiceQuantity(self.value)
+class TwiceQuantity(Quantity):
+    def __new__(cls, value):
+        return super().__new__(cls, 2 * value)
+"""
+
+
+def test_methods_of_a_base_that_mention_a_subclass(monkeypatch):
+    """The subclass is adopted while its base is, and only once."""
+    module = types.ModuleType("a_users_quantities")
+    exec(QUANTITIES, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    kind = module.TwiceQuantity
+    assert vg.grad(lambda x: kind(x).value + kind(x).doubled().value)(1.0) == 6.0
+
+
 @dataclasses.dataclass
 class Oscillator:
     frequency: float

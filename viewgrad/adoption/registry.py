@@ -615,8 +615,11 @@ class AdoptionRegistry:
             return made
         if not can_be_adopted(cls) or not self._is_users(cls):
             return cls
+        bases = tuple(map(self._class, cls.__bases__))
+        if id(cls) in self._classes:  # a method of a base mentions the class
+            return self._class(cls)
         try:
-            made = adopted_class(cls, tuple(map(self._class, cls.__bases__)), self.adopted, self._unadopted)
+            made = adopted_class(cls, bases, self.adopted, self._unadopted)
         except TypeError:  # its layout, or `__set_name__` of an attribute, does not allow subclasses
             return cls
         if not issubclass(cls, tuple):
