@@ -718,3 +718,38 @@ def test_isclose_compares_numbers_in_the_precision_of_the_array(dtype, number):
         assert np.isclose(number, vg.Tensor(array), **tolerances).tolist() == np.isclose(
             number, array, **tolerances
         ).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_infinite_numbers_fill_integers_as_in_numpy():
+    wanted = np.full_like(np.arange(3), np.inf)
+    np.testing.assert_array_equal(viewgrad.numpy.full_like(vg.Tensor(np.arange(3)), np.inf).numpy(), wanted)
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum", "mean", "median", "linear_ramp"])
+@pytest.mark.parametrize("widths", [((0, 0), (1, 0)), ((1, 0), (0, 0)), 1, 0])
+def test_padding_of_empty_dimensions(mode, widths):
+    for shape in ((0, 2), (2, 0)):
+        try:
+            wanted = np.pad(np.zeros(shape), widths, mode)
+        except ValueError as error:
+            with pytest.raises(ValueError, match=str(error)):
+                viewgrad.numpy.pad(leaf(np.zeros(shape)), widths, mode)
+        else:
+            assert viewgrad.numpy.pad(leaf(np.zeros(shape)), widths, mode).shape == wanted.shape
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+def test_transforms_of_given_sizes_without_axes_warn_as_in_numpy(name):
+    for library, array in ((np, np.ones((3, 4))), (viewgrad.numpy, leaf(np.ones((3, 4))))):
+        with pytest.warns(DeprecationWarning, match="`axes` should not be `None`"):
+            getattr(library.fft, name)(array, (2, 2))
+
+
+def test_casting_rules_of_out_are_numpys():
+    a, b = leaf([1.5, 2.0]), leaf([3.0, 4.0])
+    with pytest.raises(TypeError, match=r"np\.einsum: a result of float64 cannot be written to out= of float32"):
+        viewgrad.numpy.einsum("i,i->i", a, b, out=vg.zeros(2, dtype=np.float32))
+    assert viewgrad.numpy.einsum("i,i->i", a, b, out=vg.zeros(2, dtype=np.float32), casting="same_kind").requires_grad
+    chosen = viewgrad.numpy.choose(np.array([0, 1]), [a.detach(), b.detach()], out=vg.zeros(2, dtype=int))
+    np.testing.assert_array_equal(chosen.numpy(), [1, 4])

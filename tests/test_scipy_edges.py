@@ -84,3 +84,63 @@ def test_arguments_beyond_the_formulas_are_refused(name, arguments):
 
 def test_matrices_of_vectors_without_history_match_scipy():
     assert functions("linalg.toeplitz")[0](vg.Tensor([1.0, 2.0])).tolist() == [[1.0, 2.0], [2.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "name, arguments, slopes",
+    [
+        ("boxcox", (1e10, 1e10), (np.inf, np.inf)),
+        ("boxcox", (1e10, 100.0), (np.inf, np.inf)),
+        ("boxcox1p", (3.0, 600.0), (np.inf, np.inf)),
+        ("boxcox", (0.0, 0.0), (np.inf, np.inf)),
+        ("rel_entr", (0.0, 0.0), (0.0, 0.0)),
+        ("rel_entr", (0.0, 0.8), (-np.inf, 0.0)),
+        ("kl_div", (0.0, 0.0), (-1.0, 1.0)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_slopes_at_infinite_values_and_zeros(name, arguments, slopes):
+    ours, theirs = functions(f"special.{name}")
+    leaves = [leaf_of(each) for each in arguments]
+    found = ours(*leaves)
+    np.testing.assert_array_equal(found.detach().numpy(), theirs(*arguments))
+    np.testing.assert_array_equal([each.numpy() for each in grad(found, leaves)], slopes)
+
+
+def test_relative_entropy_of_distributions_that_are_zero_at_the_same_place():
+    p, q = leaf_of([0.5, 0.5, 0.0]), leaf_of([0.2, 0.8, 0.0])
+    of_p, of_q = grad(vg.scipy.stats.entropy(p, q), [p, q])
+    np.testing.assert_allclose(of_p.numpy()[:2], [np.log(2), -np.log(2)])
+    np.testing.assert_allclose(of_q.numpy(), [-1.5, 0.375, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name, parameters, slopes",
+    [
+        ("uniform", (), (1.0, 1.0)),
+        ("expon", (), (1.0, np.inf)),
+        ("norm", (), (np.inf, np.inf)),
+        ("gamma", (2.0,), (np.inf, np.inf)),
+        ("gamma", (0.5,), (0.0, np.inf)),
+        ("powerlaw", (0.6,), (0.0, 1 / 0.6)),
+        ("truncnorm", (-1.0, 2.0), (3.383031629187, 15.161695872)),
+    ],
+)
+def test_slopes_of_quantiles_at_the_ends_of_the_support(name, parameters, slopes):
+    distribution = getattr(vg.scipy.stats, name)
+    ends = leaf_of([0.0, 0.4, 1.0])
+    found = distribution.ppf(ends, *parameters)
+    wanted = getattr(scipy.stats, name).ppf([0.0, 0.4, 1.0], *parameters)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-12)
+    of_ends = grad(found.sum(), ends)[0].numpy()
+    np.testing.assert_allclose(of_ends[[0, 2]], slopes, rtol=1e-8)
+    turned = grad(distribution.isf(ends, *parameters).sum(), ends)[0].numpy()
+    np.testing.assert_allclose(turned[[2, 0]], -of_ends[[0, 2]])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_second_derivatives_of_quantiles_at_ends_are_not_zero():
+    q = leaf_of(0.0)
+    (slope,) = grad(vg.scipy.stats.expon.ppf(q), q, create_graph=True)
+    assert np.isinf(grad(slope, q)[0].item())

@@ -117,3 +117,14 @@ def test_radial_functions_of_neighbors_reject_points_with_a_history():
     interpolant = ours.RBFInterpolator(points, points[:, 0], neighbors=4)
     with pytest.raises(UnsupportedFunctionError, match="neighbors"):
         interpolant(vg.Tensor(points[:2] + 0.1, requires_grad=True))
+
+
+@pytest.mark.parametrize("function", [lambda r: r**3 + 1.0, lambda self, r: r**2 + self.epsilon], ids=["one", "two"])
+def test_radial_functions_written_by_users(function):
+    values = vg.Tensor([1.0, 2.0, 0.0], requires_grad=True)
+    places = [0.0, 1.0, 2.0]
+    wanted = theirs.Rbf(places, [1.0, 2.0, 0.0], function=function)(0.4)
+    np.testing.assert_allclose(ours.Rbf(places, values, function=function)(0.4).detach().numpy(), wanted)
+    assert vg.autograd.gradcheck(lambda y: ours.Rbf(places, y, function=function)(0.4), (values,))
+    with pytest.raises(ValueError, match="array of the same shape"):
+        ours.Rbf(places, values, function=lambda r: r[0])

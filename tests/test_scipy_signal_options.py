@@ -223,3 +223,16 @@ def test_filters_longer_than_the_matrix_are_refused():
         ours.sepfir2d(plane, np.arange(1.0, 8.0), np.ones(3))
     kernels = (np.arange(1.0, 7.0)[:5], np.arange(1.0, 6.0))
     np.testing.assert_allclose(ours.sepfir2d(plane, *kernels).detach(), theirs.sepfir2d(PLANE, *kernels))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(
+    "shapes, axes", [(((2, 3), (2, 2)), 1), (((2, 5, 3), (1, 2, 3)), [-1, 1]), (((1, 5), (4, 2)), [1])]
+)
+def test_fft_convolutions_over_some_dimensions(mode, shapes, axes):
+    rng = np.random.default_rng(0)
+    a, b = (vg.Tensor(rng.standard_normal(shape), requires_grad=True) for shape in shapes)
+    for name in ("fftconvolve", "oaconvolve"):
+        wanted = getattr(theirs, name)(a.detach().numpy(), b.detach().numpy(), mode, axes)
+        np.testing.assert_allclose(getattr(ours, name)(a, b, mode, axes).detach().numpy(), wanted, atol=1e-12)
+    assert gradcheck(lambda a, b: ours.fftconvolve(a, b, mode, axes), (a, b))

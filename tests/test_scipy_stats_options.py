@@ -232,3 +232,29 @@ def test_weights_of_zero_in_a_kernel_density_estimate():
     (slope,) = vg.autograd.grad(ours.gaussian_kde(x, 3.0, leaf)(x).sum(), [leaf])
     value, at = (theirs.gaussian_kde(x, 3.0, each)(x).sum() for each in (weights, weights + h * np.eye(3)[0]))
     np.testing.assert_allclose(slope[0], (at - value) / h, rtol=1e-4)
+
+
+def test_expected_values_have_gradients_of_parameters_bounds_and_captured_tensors():
+    def mean_square(loc, scale, low):
+        normal = ours.norm(loc, scale)
+        return normal.expect(lambda x: x * x, lb=low, ub=2.0, conditional=True)
+
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (0.3, 1.2, -1.0)]
+    found = mean_square(*leaves)
+    wanted = theirs.norm(0.3, 1.2).expect(lambda x: x * x, lb=-1.0, ub=2.0, conditional=True)
+    assert found.item() == pytest.approx(wanted, rel=1e-9)
+    assert vg.autograd.gradcheck(mean_square, leaves)
+    factor = vg.Tensor(1.5, requires_grad=True)
+    assert vg.autograd.grad(ours.gamma(2.0).expect(lambda x: factor * x), factor)[0].item() == pytest.approx(2.0)
+    assert ours.poisson(2.0).expect(lambda k: k**2) == pytest.approx(6.0)
+    with pytest.raises(UnsupportedFunctionError, match=r"poisson\.expect"):
+        ours.poisson(vg.Tensor(2.0, requires_grad=True)).expect()
+
+
+def test_dirichlet_multinomial():
+    counts = np.array([[1, 2, 3], [0, 6, 0], [1, 1, 1]])
+    alpha = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    found = ours.dirichlet_multinomial(alpha, 6).logpmf(counts)
+    np.testing.assert_allclose(found.detach().numpy(), theirs.dirichlet_multinomial.logpmf(counts, [1.0, 2.0, 3.0], 6))
+    assert vg.autograd.gradcheck(lambda a: ours.dirichlet_multinomial.pmf(counts[:2], a, 6), (alpha,))
+    np.testing.assert_allclose(np.asarray(ours.dirichlet_multinomial.mean([1.0, 2.0], 3)), [1.0, 2.0])

@@ -617,7 +617,7 @@ def reciprocal(x: _TensorLike, /, out: Any = None, *, where: Any = True, casting
     """1 / value."""
 
 def rel_entr(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """self * log(self / other), the terms of the relative entropy."""
+    """self * log(self / other), the terms of the relative entropy; 0 with gradient 0 if both are 0."""
 
 def relu(self: _TensorLike) -> Tensor:
     """max(value, 0); gradient 0 at 0."""
@@ -1088,7 +1088,7 @@ def dstack(tup: _TensorLike) -> Tensor:
 def ediff1d(ary: _TensorLike, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Return the differences of neighbours in the flattened tensor."""
 
-def einsum(*operands: Any, out: Any = None, optimize: Any = None, dtype: npt.DTypeLike | None = None, order: str = 'K', casting: str = 'same_kind', **kwargs: Any) -> Tensor:
+def einsum(*operands: Any, out: Any = None, optimize: Any = None, dtype: npt.DTypeLike | None = None, order: str = 'K', casting: str = 'safe', **kwargs: Any) -> Tensor:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
     Arguments:

@@ -5,6 +5,7 @@ Source: M. J. D. Powell, "The theory of radial basis function approximation in 1
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,6 +14,7 @@ import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 import scipy.spatial  # type: ignore[import-untyped]
 
+from ..adoption import adopted_callable
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import carries_history, plain_values
 from ..tensor.shapes import along_first
@@ -205,19 +207,17 @@ class Rbf:
 
     Arguments:
         args: the coordinates of the points, one array for each, followed by the values.
-        function: the name of the radial function.
+        function: the name of the radial function, or a function of the distances, or of the interpolator and them.
         epsilon: the scale of distances.
         smooth: the smoothing parameter; 0 for interpolation.
         options: norm and mode, which must have their defaults if tensors have a history.
     """
 
-    def __init__(self, *args: Any, function: str = "multiquadric", epsilon: Any = None, smooth: Any = 0.0,
+    def __init__(self, *args: Any, function: Any = "multiquadric", epsilon: Any = None, smooth: Any = 0.0,
                  **options: Any) -> None:  # fmt: skip
         if options.get("norm", "euclidean") != "euclidean" or options.get("mode", "1-D") != "1-D":
             raise lost("scipy.interpolate.Rbf", "omit norm and mode, or use RBFInterpolator")
-        function = function.lower().replace(" ", "_").replace("-", "_").replace("_multiquadric", "")
-        if function not in RADIAL:
-            raise ValueError(f"function must be one of {', '.join(RADIAL)}, not {function!r}")
+        self._function = self._radial(function)
         self.xi = np.stack([float_copy(each).reshape(-1) for each in args[:-1]])
         self.di = float_copy(args[-1]).reshape(-1)
         self.N = int(self.di.shape[0])
@@ -225,9 +225,28 @@ class Rbf:
             edges = self.xi.max(1) - self.xi.min(1)
             edges = edges[plain_values(edges.detach()) != 0]
             epsilon = (np.prod(edges) / self.N) ** (1.0 / len(edges))
-        self.epsilon, self.smooth, self._function = epsilon, smooth, RADIAL[function]
+        self.epsilon, self.smooth = epsilon, smooth
         self.A = self._function(self._distances(self.xi), epsilon) - np.eye(self.N) * numbers(smooth)
         self.nodes = np.linalg.solve(self.A, self.di)
+
+    def _radial(self, function: Any) -> Callable[..., Any]:
+        """Return the radial function of distances and their scale."""
+        if not callable(function):
+            name = function.lower().replace(" ", "_").replace("-", "_").replace("_multiquadric", "")
+            if name not in RADIAL:
+                raise ValueError(f"function must be one of {', '.join(RADIAL)}, not {name!r}")
+            return RADIAL[name]
+        count, adopted = len(inspect.signature(function).parameters), adopted_callable(function)
+        if count not in (1, 2):
+            raise ValueError("Function argument must take 1 or 2 arguments.")
+
+        def of_distances(r: Any, _: Any) -> Any:
+            found = numbers(adopted(r) if count == 1 else adopted(self, r))
+            if found.shape != r.shape:
+                raise ValueError("Callable must take array and return array of the same shape")
+            return found
+
+        return of_distances
 
     def _distances(self, x: Any) -> Any:
         return (x.T[:, None] - self.xi.T[None]).vector_norm(2, -1)

@@ -1333,10 +1333,10 @@ class OperatorMethods:
         """
 
     def rel_entr(self, other: _TensorLike) -> Tensor:
-        """self * log(self / other), the terms of the relative entropy."""
+        """self * log(self / other), the terms of the relative entropy; 0 with gradient 0 if both are 0."""
 
     def rel_entr_(self, other: _TensorLike) -> Tensor:
-        """self * log(self / other), the terms of the relative entropy."""
+        """self * log(self / other), the terms of the relative entropy; 0 with gradient 0 if both are 0."""
 
     def relu(self) -> Tensor:
         """max(value, 0); gradient 0 at 0."""

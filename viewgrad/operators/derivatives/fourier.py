@@ -6,6 +6,7 @@ truncates or zero-pads a dimension, the gradient is zero-padded or truncated.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -213,6 +214,11 @@ def _one_after_another(numpy: Any) -> Any:
     def transformed(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
         a = as_operand(a)
         axes = (-2, -1) if axes is None and name.endswith("2") else axes
+        if axes is None and s is not None:
+            warnings.warn(
+                "`axes` should not be `None` if `s` is not `None`, which NumPy 2.0 deprecated: pass the dimensions",
+                DeprecationWarning, stacklevel=2,
+            )  # fmt: skip
         if axes is None or not a.ndim or len({axis % a.ndim for axis in axes}) == len(axes):
             return distinct(a, s, axes, norm, out)
         given = [None] * len(axes) if s is None else s

@@ -210,9 +210,10 @@ def scipy_rows() -> None:
         "self * log1p(other), and 0 if `self` is 0, with gradient 0 for `other`.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_binary(
-        "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),
-        "flowing(self_t * (log(self_p / other_p) + 1), self_t) - flowing(other_t * self_p / other_p, other_t)",
-        "self * log(self / other), the terms of the relative entropy.",
+        "rel_entr", ("grad * rel_entr_slope(self, other)", "-grad * ratio_beside(self, other)"),
+        "flowing(self_t * rel_entr_slope(self_p, other_p), self_t) "
+        "- flowing(other_t * ratio_beside(self_p, other_p), other_t)",
+        "self * log(self / other), the terms of the relative entropy; 0 with gradient 0 if both are 0.",
     )  # fmt: skip
     for name, order in (("j0", 0), ("j1", 1)):
         scipy_unary(
@@ -279,6 +280,13 @@ def gamma_density(v: Any, x: Any) -> Any:
 def log_beside(value: Any, factor: Any) -> Any:
     """Return the logarithm of a value, or 0 if the value is not positive and its factor is 0."""
     return np.log(np.where((factor == 0) & (value == 0 if value.dtype.kind == "c" else value <= 0), 1, value))
+
+
+@formula_function
+def rel_entr_slope(value: Any, other: Any) -> Any:
+    """Return log(value / other) + 1, or 0 if both are 0, where neither direction has a limit."""
+    absent = (value == 0) & (other == 0)
+    return np.where(absent, 0, np.log(np.where(absent, 1, value) / np.where(absent, 1, other)) + 1)
 
 
 @formula_function

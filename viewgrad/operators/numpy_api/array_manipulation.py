@@ -164,7 +164,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         raise ValueError("invalid entry in choice array")
     stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
     chosen = np.take_along_axis(stacked, np.broadcast_to(indices, shape)[None], 0)[0]
-    return chosen if out is None else write_out(chosen, out, "np.choose")
+    return chosen if out is None else write_out(chosen, out, "np.choose", "unsafe")
 
 
 setattr(Tensor, "choose", choose)  # noqa: B010

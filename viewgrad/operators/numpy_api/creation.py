@@ -263,7 +263,9 @@ def full_like(
     """Return a tensor with the shape of another one, filled with `fill_value`, to which gradients flow."""
     like = np.asarray(a._array) if isinstance(a, Tensor) else a
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
-    return made.copy_(fill_value) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
+    if not isinstance(made, Tensor):
+        return np.full_like(like, fill_value, dtype)
+    return made.copy_(fill_value if holds_tensor(fill_value) else np.asarray(fill_value))
 
 
 # -- evenly spaced -----------------------------------------------------------------------------------------------------

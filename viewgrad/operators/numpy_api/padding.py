@@ -62,6 +62,10 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     setting = next(iter(options.values()), None) if mode != "reflect" and mode != "symmetric" else mode
     settings = _pairs(0 if setting is None else setting, array.ndim) if margin in (_constant, _ramp) else None
     for dim, width in enumerate(widths):
+        if margin is not _constant and not array.shape[dim]:
+            if any(width):
+                raise ValueError(f"can't extend empty axis {dim} using modes other than 'constant' or 'empty'")
+            continue
         given = settings[dim] if settings is not None else setting
         parts = [margin(array, dim, width, given, mode, last) for last in (False, True)]
         array = concatenate([parts[0], array, parts[1]], dim)

@@ -11,7 +11,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.conversion import plain_values
 from ...tensor.tensor import from_array
-from ..wrap import floating, maker, single_like
+from ..wrap import floating, maker, scipys_result, single_like
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
@@ -133,10 +133,17 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
 @made
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """Return the convolution of two tensors."""
-    if axes is not None:
-        raise TypeError("fftconvolve of tensors does not support axes; use viewgrad.scipy.signal.convolve")
-    return _convolved(floating(in1), floating(in2), mode)
+    """Return the convolution of two tensors over some dimensions, broadcast over the others."""
+    a, b = floating(in1), floating(in2)
+    if axes is None:
+        return _convolved(a, b, mode)
+    wanted = scipys_result(scipy.signal.fftconvolve, (a, b), {"mode": mode, "axes": axes})
+    over = sorted({int(axis) % a.ndim for axis in np.atleast_1d(plain_values(axes))})
+    lengths = [a.shape[dim] + b.shape[dim] - 1 for dim in over]
+    full = np.fft.ifftn(np.fft.fftn(a, lengths, over) * np.fft.fftn(b, lengths, over), lengths, over)
+    full = full if wanted.dtype.kind == "c" else full.real
+    starts = [(whole - extent) // 2 for whole, extent in zip(full.shape, wanted.shape)]
+    return full[tuple(slice(start, start + extent) for start, extent in zip(starts, wanted.shape))].clone()
 
 
 @made

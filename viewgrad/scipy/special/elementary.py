@@ -10,7 +10,7 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
-from ..wrap import maker, numbers, with_value_of
+from ..wrap import double_copy, maker, numbers, with_value_of
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.special, MADE, is_compared=True)
@@ -186,13 +186,14 @@ def powm1(x: Any, y: Any) -> Any:
 @made
 def exprel(x: Any) -> Any:
     """Return (exp(x) - 1) / x, with the limit 1 at 0."""
-    x = numbers(x) * 1.0
-    small = np.abs(x) < 0.5
-    near, safe = np.where(small, x, 0.0), np.where(small, 1.0, x)
+    x = double_copy(x)
+    small, huge = np.abs(x) < 0.5, x > math.log(np.finfo(x.dtype).max)
+    near, safe = np.where(small, x, 0.0), np.where(small | huge, 1.0, x)
     series: Any = 1.0
     for divisor in range(18, 1, -1):  # x / 2 (1 + x / 3 (1 + ...)), with equally accurate derivatives
         series = 1 + near * series / divisor
-    return np.where(small, series, np.expm1(safe) / safe)
+    # Where the exponential overflows, the slope is infinite, and not the difference of two infinite terms.
+    return np.where(small, series, np.where(huge, np.exp(x), np.expm1(safe) / safe))
 
 
 @made
@@ -211,11 +212,14 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 def _box_cox(logarithm: Any, power: Any) -> Any:
     """Return (exp(power * logarithm) - 1) / power, and its limit if the power is 0."""
-    zero = np.isneginf(plain_values(logarithm)) & (plain_values(power) > 0)  # the value where the power of 0 is 0
-    if not np.any(zero):
+    at_zero, given = np.isneginf(plain_values(logarithm)), plain_values(power)
+    if not np.any(at_zero):
         return logarithm * MADE["exprel"](power * logarithm)
+    zero, undefined = at_zero & (given > 0), at_zero & (given == 0)  # where the power of 0 is 0; where it is 1
     logarithm = np.where(zero, 0.0, logarithm)
-    return np.where(zero, -1.0 / np.where(zero, power, 1.0), logarithm * MADE["exprel"](power * logarithm))
+    factor = MADE["exprel"](power * np.where(undefined, 0.0, logarithm))
+    factor = np.where(undefined, 1.0 - power * 1e300, factor)  # 1, with a slope that stands for the infinite one
+    return np.where(zero, -1.0 / np.where(zero, power, 1.0), logarithm * factor)
 
 
 @made

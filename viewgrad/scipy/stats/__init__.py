@@ -17,7 +17,7 @@ from .discrete import DISCRETE
 from .histogram import rv_histogram as rv_histogram
 from .intervals import INTERVALS
 from .lifetimes import BIRTHS, EXTREMES, LIFETIMES, SYMMETRIC
-from .multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
+from .multivariate import Dirichlet, DirichletMultinomial, Multinomial, MultivariateNormal, MultivariateT, Wishart
 from .noncentral import NONCENTRAL
 from .stable import STABLE
 from .unsupported import unsupported
@@ -35,6 +35,7 @@ MADE: dict[str, Any] = {
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),
     "multinomial": Multinomial(),
+    "dirichlet_multinomial": DirichletMultinomial(),
     "multivariate_t": MultivariateT(),
     "wishart": Wishart(),
     "rv_histogram": rv_histogram,

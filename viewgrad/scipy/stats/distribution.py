@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
+from ...adoption import adopted_callable
 from ...errors import DifferentiabilityError
 from ...func.transforms import grad
 from ...operators.numpy_api.adapted import lost
@@ -17,6 +19,7 @@ from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_h
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS, least_place
+from ..integrate import quad
 from ..wrap import at_edges, double_copy, numbers
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
@@ -280,13 +283,38 @@ class Distribution(NamedDistribution):
             q = double_copy(q)
             share = (plain_values(q) >= 0) & (plain_values(q) <= 1)
             valid, q = valid & share, q if np.all(share) else np.where(share, q, 0.5)
-            z = formula(q if method == "ppf" else 1.0 - q, *shapes)
-            if not self.discrete:
-                low, high = self._support(*shapes)[:: 1 if method == "ppf" else -1]
-                z = _where_any(plain_values(q) == 0, low, _where_any(plain_values(q) == 1, high, z))
+            given = plain_values(q)
+            ends = (given == 0) | (given == 1)
+            # The formulas and their gradients may be infinite or NaN at the ends.
+            inner = q if self.discrete or not np.any(ends) else np.where(ends, 0.5, q)
+            z = formula(inner if method == "ppf" else 1.0 - inner, *shapes)
+            if inner is not q:
+                for share, low in zip((0.0, 1.0), self._support(*shapes)[:: 1 if method == "ppf" else -1]):
+                    z = self._where_at(share, q, low, 1.0 if method == "ppf" else -1.0, shapes, z)
             return _where_valid(valid, loc + scale * z)
 
         return self._dispatched(method, find, (q, *args), kwargs)
+
+    def _where_at(self, probability: float, q: Any, end: Any, sign: float, shapes: list[Any], z: Any) -> Any:
+        """Return the quantiles, with an end of the support and the slope 1 / pdf where `q` is a given probability."""
+        given = plain_values(q)
+        chosen = given == probability
+        if not np.any(chosen):
+            return z
+        if carries_history(q):
+            place = plain_values(end)
+            with np.errstate(all="ignore"):
+                given_shapes = plain_values(shapes)
+                density = np.asarray(self.scipy.pdf(place, *given_shapes))
+                beside = np.asarray(self.scipy.pdf(np.nextafter(place, plain_values(z)), *given_shapes))
+            # SciPy's density at an end may be 0 although its limit is infinite.
+            density = np.where((density == 0) & (beside > 1.0), np.inf, density)
+            density = np.where(np.isinf(place), 0.0, density)
+            rise = np.where(chosen, q - given, 1.0)
+            # Square roots for infinite slopes; higher derivatives, which are unknown, are infinite.
+            moved = np.where(density == 0, np.sqrt(rise), rise / np.where(density == 0, 1.0, density)) + rise**1.5
+            end = end + sign * moved
+        return np.where(chosen, end, z)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
         """Return SciPy's quantile, with derivatives up to the seventh order by Newton steps."""
@@ -401,6 +429,36 @@ class Distribution(NamedDistribution):
             raise lost(f"scipy.stats.{self.name}.{name}", "it has no derivative here; pass detach() of the parameters")
         return as_tensors(getattr(self.scipy, name)(*plain_values(shapes)))
 
+    def expect(
+        self, func: Any = None, args: Any = (), loc: Any = 0, scale: Any = 1, lb: Any = None, ub: Any = None,
+        conditional: bool = False, **options: Any,
+    ) -> Any:  # fmt: skip
+        """Return the expected value of a function; gradients flow to parameters, bounds and captured tensors.
+
+        Arguments:
+            func: a function of a number; by default the identity.
+            args: the parameters other than location and scale.
+            loc, scale: the location and the scale.
+            lb, ub: the bounds of the integral; by default the ends of the support.
+            conditional: whether to divide by the probability of the interval between the bounds.
+            options: those of `scipy.integrate.quad`.
+        """
+        if self.discrete:
+            located = {"loc": loc, "lb": lb, "ub": ub, "conditional": conditional, **options}
+            return self.__getattr__("expect")(func, args, **located)
+        func = adopted_callable(func) if func is not None else lambda x: x
+        parameters = (*args, loc, scale)
+        low, high = self._support(*map(numbers, args))
+        low, high = loc + scale * low if lb is None else lb, loc + scale * high if ub is None else ub
+        middle = self.scipy.ppf([0.05, 0.95], *plain_values(parameters))
+        places = [low, *(float(each) for each in middle if _lies_between(each, low, high)), high]
+
+        def weighted(x: Any) -> Any:
+            return func(x) * self.pdf(x, *parameters)
+
+        total = sum(quad(weighted, *pair, **options)[0] for pair in itertools.pairwise(places))
+        return total / (self.sf(low, *parameters) - self.sf(high, *parameters)) if conditional else total
+
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
         if len(args) == self._count + 1 and size is None:  # in SciPy the size follows all parameters
@@ -434,6 +492,14 @@ class Frozen:
         self, dist: Any, args: tuple[Any, ...], kwds: dict[str, Any], options: dict[str, Any] | None = None
     ) -> None:
         self.dist, self.args, self.kwds, self.options = dist, args, kwds, options or {}
+
+    def expect(
+        self, func: Any = None, lb: Any = None, ub: Any = None, conditional: bool = False, **options: Any
+    ) -> Any:
+        """Return the expected value of a function; see `Distribution.expect`."""
+        shapes, loc, scale = self.dist.scipy._parse_args(*self.args, **self.kwds)
+        located = {"loc": loc} if isinstance(self.dist.scipy, scipy.stats.rv_discrete) else {"loc": loc, "scale": scale}
+        return self.dist.expect(func, shapes, lb=lb, ub=ub, conditional=conditional, **located, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
@@ -471,6 +537,10 @@ def _without_history(function: Any, name: str) -> Any:
         return as_tensors(function(*plain_values(args), **plain_values(kwargs)))
 
     return call
+
+
+def _lies_between(place: float, low: Any, high: Any) -> bool:
+    return bool(plain_values(low) < place < plain_values(high))
 
 
 def _where_any(condition: Any, value: Any, other: Any) -> Any:

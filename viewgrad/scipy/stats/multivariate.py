@@ -222,6 +222,32 @@ class Multinomial(NamedDistribution):
         return np.exp(self.logpmf(x, n, p))
 
 
+class DirichletMultinomial(NamedDistribution):
+    """`scipy.stats.dirichlet_multinomial`, differentiable in the concentration parameters."""
+
+    name = "dirichlet_multinomial"
+    scipy = scipy.stats.dirichlet_multinomial
+
+    def __call__(self, alpha: Any, n: Any, seed: Any = None) -> Frozen:
+        return Frozen(self, (alpha, n), {})
+
+    def logpmf(self, x: Any, alpha: Any, n: Any) -> Any:
+        """Return the log-probability of the counts `x` in `n` draws."""
+        counts, draws = plain_values(detached(x)), plain_values(detached(n))
+        plain = np.asarray(self.scipy.logpmf(counts, plain_values(detached(alpha)), draws))
+        if not holds_tensor(alpha):
+            return as_tensors(plain)[()]
+        alpha, counts = float_copy(alpha), np.asarray(counts, float)
+        total, draws = alpha.sum(-1), np.asarray(draws, float)
+        each = special.gammaln(counts + alpha) - special.gammaln(alpha) - special.gammaln(counts + 1)
+        found = each.sum(-1) + special.gammaln(total) + special.gammaln(draws + 1) - special.gammaln(draws + total)
+        return found if np.isfinite(plain).all() else np.where(np.isfinite(plain), found, plain)
+
+    def pmf(self, x: Any, alpha: Any, n: Any) -> Any:
+        """Return the probability of the counts `x` in `n` draws."""
+        return np.exp(self.logpmf(x, alpha, n))
+
+
 class Wishart(NamedDistribution):
     """`scipy.stats.wishart`, differentiable in the value and all parameters."""
 

@@ -35,5 +35,5 @@ def unsupported() -> dict[str, Unsupported]:
     return {
         name: Unsupported(name)
         for name, each in values.items()
-        if hasattr(each, "rvs") and not isinstance(each, type)
+        if not isinstance(each, type) and (hasattr(each, "rvs") or hasattr(each, "pmf"))
     }

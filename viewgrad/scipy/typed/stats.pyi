@@ -5,6 +5,7 @@ from typing import Any
 from viewgrad.scipy.stats.distribution import Distribution
 from viewgrad.scipy.stats.fitting import gaussian_kde as gaussian_kde
 from viewgrad.scipy.stats.multivariate import Dirichlet
+from viewgrad.scipy.stats.multivariate import DirichletMultinomial
 from viewgrad.scipy.stats.multivariate import Multinomial
 from viewgrad.scipy.stats.multivariate import MultivariateNormal
 from viewgrad.scipy.stats.multivariate import MultivariateT
@@ -79,7 +80,7 @@ dgamma: Distribution
 def differential_entropy(values: Any, *, window_length: Any = ..., base: Any = ..., axis: Any = ..., method: Any = ..., nan_policy: Any = ..., keepdims: Any = ...) -> Any: ...
 def directional_stats(samples: Any, *, axis: Any = ..., normalize: Any = ...) -> Any: ...
 dirichlet: Dirichlet
-dirichlet_multinomial: Any
+dirichlet_multinomial: DirichletMultinomial
 dlaplace: Distribution
 dpareto_lognorm: Unsupported
 def dunnett(*samples: Any, control: Any, alternative: Any = ..., rng: Any = ..., random_state: Any = ...) -> Any: ...

@@ -110,7 +110,7 @@ def without_sums(tensor: Any, letters: str, output: str) -> Any:
 @composite(np.einsum, method=False)
 def einsum(
     *operands: Any, optimize: Any = None, out: Any = None, dtype: Any = None, order: Any = "K",
-    casting: Any = "same_kind",
+    casting: Any = "safe",
 ) -> Any:
     """Return the sum of products given by subscripts, as in `numpy.einsum`.
 
