@@ -128,3 +128,9 @@ def test_radial_functions_written_by_users(function):
     assert vg.autograd.gradcheck(lambda y: ours.Rbf(places, y, function=function)(0.4), (values,))
     with pytest.raises(ValueError, match="array of the same shape"):
         ours.Rbf(places, values, function=lambda r: r[0])
+
+
+def test_no_antiderivative_of_a_spline_leaves_its_coefficients():
+    t, c, k = theirs.splrep(np.linspace(0, 1, 8), np.linspace(0, 1, 8) ** 2)
+    found = ours.splantider((t, vg.Tensor(c, requires_grad=True), k), 0)
+    np.testing.assert_array_equal(found[1].detach().numpy(), theirs.splantider((t, c, k), 0)[1])

@@ -123,3 +123,34 @@ def test_bands_of_a_single_column(lower):
     np.testing.assert_array_equal(found.detach(), scipy_linalg.eigvals_banded(bands, lower))
     (slope,) = vg.autograd.grad(found.sum(), [leaf])
     np.testing.assert_array_equal(slope, [[1.0], [0.0]])
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("solveh_banded", (np.array([[0.0, -1j, 0.5 - 1j], [4, 4, 5]]), np.array([1.0, 2.0, 1j]))),
+        ("eigvalsh", (np.array([[2.0, 1 - 1j], [1 + 1j, 5]]), np.array([[2.0, 0.5j], [-0.5j, 3]]))),
+    ],
+)
+def test_no_gradient_flows_to_imaginary_parts_of_real_diagonals(name, arguments):
+    a = vg.Tensor(arguments[0], requires_grad=True)
+    found = getattr(vsl, name)(a, *arguments[1:])
+    np.testing.assert_allclose(found.detach().numpy(), getattr(scipy_linalg, name)(*arguments))
+    gradient = vg.autograd.grad((found * np.array([1.0, 2.0, 3.0])[: found.size]).real.sum(), a)[0].numpy()
+    diagonal = gradient[-1] if name == "solveh_banded" else np.diag(gradient)
+    np.testing.assert_allclose(diagonal.imag, 0.0, atol=1e-15)
+    assert np.abs(diagonal).min() > 1e-3
+
+
+def test_logarithms_and_signs_of_matrices_without_a_basis_of_eigenvectors_are_refused():
+    jordan = np.array([[5.1, -25.0, 0.0], [0.0, 5.1, 1.0], [0.0, 0.0, 6.1]])
+    with pytest.raises(UnsupportedFunctionError, match="logm"):
+        vsl.logm(vg.Tensor(jordan, requires_grad=True))
+    np.testing.assert_allclose(vsl.logm(vg.Tensor(jordan)).numpy(), scipy_linalg.logm(jordan))
+
+
+@pytest.mark.parametrize("options", [{}, {"driver": "evd"}, {"subset_by_index": [1, 3]}, {"subset_by_value": [-2, 2]}])
+def test_eigenvectors_have_the_signs_of_scipys_driver(options):
+    a = np.random.default_rng(0).standard_normal((20, 20))
+    vectors = vsl.eigh(vg.Tensor(a, requires_grad=True), **options)[1]
+    np.testing.assert_allclose(vectors.detach().numpy(), scipy_linalg.eigh(a, **options)[1], atol=1e-12)

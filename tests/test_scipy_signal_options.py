@@ -236,3 +236,16 @@ def test_fft_convolutions_over_some_dimensions(mode, shapes, axes):
         wanted = getattr(theirs, name)(a.detach().numpy(), b.detach().numpy(), mode, axes)
         np.testing.assert_allclose(getattr(ours, name)(a, b, mode, axes).detach().numpy(), wanted, atol=1e-12)
     assert gradcheck(lambda a, b: ours.fftconvolve(a, b, mode, axes), (a, b))
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [("freqz", ([0.2, 0.3], [1.0, 0.2])), ("freqz_zpk", ([0.5], [0.2], 1.0)), ("sosfreqz", ([[0.2, 0, 0, 1, 0, 0]],))],
+)
+def test_default_frequencies_depend_on_the_sampling_rate_and_their_responses_do_not(name, arguments):
+    rate = vg.Tensor(2.0, requires_grad=True)
+    w, h = getattr(ours, name)(*arguments, worN=8, fs=rate)
+    wanted = getattr(theirs, name)(*arguments, worN=8, fs=2.0)
+    np.testing.assert_allclose(w.detach().numpy(), wanted[0])
+    np.testing.assert_allclose(vg.autograd.grad(w.sum(), rate, retain_graph=True)[0].item(), wanted[0].sum() / 2.0)
+    np.testing.assert_allclose(vg.autograd.grad((h.real + h.imag).sum(), rate)[0].item(), 0.0, atol=1e-12)

@@ -124,6 +124,9 @@ def splantider(tck: Any, n: int = 1) -> tuple[Any, Any, int]:
     """Return the knots, coefficients and degree of the antiderivative of a spline; gradients flow to both."""
     if n < 0:
         return splder(tck, -n)
+    if not n:
+        t, c, k = tck
+        return t, c, k
     t, c, k = _inner(tck)
     for _ in range(n):
         sums = np.cumsum(c * (t[k + 1 :] - t[: -k - 1])) / (k + 1)

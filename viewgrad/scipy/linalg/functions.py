@@ -19,6 +19,7 @@ from .stacks import stacked
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
+compared: Final = maker(scipy.linalg, MADE, is_compared=True)
 expm: Final = BASE["expm"]
 
 
@@ -83,7 +84,7 @@ def tanhm(A: Any) -> Any:
     return np.linalg.solve(expm(a) + expm(-a), expm(a) - expm(-a))
 
 
-@made
+@compared
 def signm(A: Any, **options: Any) -> Any:
     """Return the matrix sign function, by Newton iteration."""
     a = found = floating(A)

@@ -26,6 +26,7 @@ from .stacks import stacked
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
+compared: Final = maker(scipy.linalg, MADE, is_compared=True)
 
 
 # -- systems of equations ----------------------------------------------------------------------------------------------
@@ -247,6 +248,8 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
         offset = row if lower else count - 1 - row
         diagonal = ab[row, : size - offset] if lower else ab[row, offset:]
         place = -offset if lower else offset
+        if not offset and diagonal.is_complex():  # SciPy ignores the imaginary part
+            diagonal = diagonal.real.astype(diagonal.dtype)
         diagonals.append((diagonal, place))
         if offset:
             diagonals.append((diagonal.conj(), -place))
@@ -372,29 +375,33 @@ def svdvals(a: Any) -> Any:
 def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
     """Return the eigenvalues and eigenvectors of a symmetric matrix, or of a pair of them."""
     a = numbers(a)
+    given = dict(options)
     options.pop("driver", None)
     if options:
         known = ("subset_by_index", "subset_by_value")
         if any(value is not None and name not in known for name, value in options.items()):
             raise TypeError(f"eigh of tensors does not support {', '.join(options.keys() - set(known))}")
-        return _selected(MADE["eigh"](a, b, lower, eigvals_only), a, b, lower, options)
+        found = _selected(MADE["eigh"](a, b, lower, eigvals_only), a, b, lower, options)
+        return found if eigvals_only else _with_signs_of_scipy(*found, a, b, lower=lower, **given)
     triangle = "L" if lower else "U"
     if b is None:
         if eigvals_only:
             return np.linalg.eigvalsh(a, triangle)  # type: ignore[call-overload]
         values, vectors = np.linalg.eigh(a, triangle)  # type: ignore[call-overload]
-        return values, vectors * signs_between(vectors, scipy.linalg.eigh(plain_values(a), lower=lower)[1])
-    if not lower:
-        a = a.mT.conj()
-    half = np.tril(a) + np.tril(a, -1).mT.conj()
-    factor = np.linalg.cholesky(numbers(b) if lower else numbers(b).mT.conj())
-    inner = np.linalg.solve(factor, np.linalg.solve(factor, half).mT.conj())
+        return _with_signs_of_scipy(values, vectors, a, None, lower=lower, **given)
+    factor = np.linalg.cholesky(self_adjoint(numbers(b), lower))
+    inner = np.linalg.solve(factor, np.linalg.solve(factor, self_adjoint(a, lower)).mT.conj())
     if eigvals_only:
         return np.linalg.eigvalsh(inner)
     values, vectors = np.linalg.eigh(inner)
     vectors = np.linalg.solve(factor.mT.conj(), vectors)
-    wanted = scipy.linalg.eigh(plain_values(a), plain_values(numbers(b)), lower=lower)[1]
-    return values, vectors * signs_between(vectors, wanted)
+    return _with_signs_of_scipy(values, vectors, a, b, lower=lower, **given)
+
+
+def _with_signs_of_scipy(values: Any, vectors: Any, a: Any, b: Any, **options: Any) -> tuple[Any, Any]:
+    """Return the eigenvalues, and the eigenvectors with the signs that SciPy's driver chooses."""
+    second = None if b is None else plain_values(numbers(b))
+    return values, vectors * signs_between(vectors, scipy.linalg.eigh(plain_values(a), second, **options)[1])
 
 
 def _selected(found: Any, a: Any, b: Any, lower: bool, options: dict[str, Any]) -> Any:
@@ -477,7 +484,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
     return constant
 
 
-@made
+@compared
 @stacked(2)
 def logm(A: Any, **options: Any) -> Any:
     """Return the principal logarithm of a matrix with distinct eigenvalues."""

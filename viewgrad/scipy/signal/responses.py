@@ -22,8 +22,8 @@ def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False)
     """Return the given frequencies, or SciPy's default ones, as a tensor."""
     if worN is None or _is_count(worN):
         count = 512 if worN is None else int(plain_values(worN))
-        plain = scipy.signal.freqz([1.0], 1, count, whole, fs=fs, include_nyquist=include_nyquist)
-        return as_tensors(np.array(plain[0]))
+        plain = scipy.signal.freqz([1.0], 1, count, whole, fs=1.0, include_nyquist=include_nyquist)
+        return numbers(fs) * as_tensors(np.array(plain[0]))
     return np.atleast_1d(floating(worN))
 
 
