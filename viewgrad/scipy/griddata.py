@@ -229,7 +229,7 @@ class Rbf:
         self.A = self._function(self._distances(self.xi), epsilon) - np.eye(self.N) * numbers(smooth)
         self.nodes = np.linalg.solve(self.A, self.di)
 
-    def _radial(self, function: Any) -> Callable[..., Any]:
+    def _radial(self, function: Any) -> Any:
         """Return the radial function of distances and their scale."""
         if not callable(function):
             name = function.lower().replace(" ", "_").replace("-", "_").replace("_multiquadric", "")

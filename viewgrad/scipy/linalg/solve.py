@@ -382,7 +382,7 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
         if any(value is not None and name not in known for name, value in options.items()):
             raise TypeError(f"eigh of tensors does not support {', '.join(options.keys() - set(known))}")
         found = _selected(MADE["eigh"](a, b, lower, eigvals_only), a, b, lower, options)
-        return found if eigvals_only else _with_signs_of_scipy(*found, a, b, lower=lower, **given)
+        return found if eigvals_only else _with_signs_of_scipy(found[0], found[1], a, b, lower=lower, **given)
     triangle = "L" if lower else "U"
     if b is None:
         if eigvals_only:

@@ -140,7 +140,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     wanted = scipys_result(scipy.signal.fftconvolve, (a, b), {"mode": mode, "axes": axes})
     over = sorted({int(axis) % a.ndim for axis in np.atleast_1d(plain_values(axes))})
     lengths = [a.shape[dim] + b.shape[dim] - 1 for dim in over]
-    full = np.fft.ifftn(np.fft.fftn(a, lengths, over) * np.fft.fftn(b, lengths, over), lengths, over)
+    full: Any = np.fft.ifftn(np.fft.fftn(a, lengths, over) * np.fft.fftn(b, lengths, over), lengths, over)
     full = full if wanted.dtype.kind == "c" else full.real
     starts = [(whole - extent) // 2 for whole, extent in zip(full.shape, wanted.shape)]
     return full[tuple(slice(start, start + extent) for start, extent in zip(starts, wanted.shape))].clone()

@@ -42,10 +42,22 @@ OF_VALUES: Final = frozenset({"pdf", "logpdf", "cdf", "logcdf"})
 
 def _are_moderate(values: Any) -> bool:
     """Return whether all numbers are finite, and 0 or neither tiny nor huge, so that the formulas are accurate."""
-    sizes = [np.abs(plain_values(as_argument(value))) for value in values]
-    *given, result = sizes
-    within = all(((each <= 1e3) & ((each >= 1e-8) | (each == 0.0))).all() for each in given)
-    return within and bool(np.isfinite(result).all())
+    *given, result = values
+    return all(map(_has_moderate_size, given)) and bool(np.isfinite(plain_values(as_argument(result))).all())
+
+
+def _has_moderate_size(value: Any) -> bool:
+    if type(value) in (int, float):
+        return bool(1e-8 <= abs(value) <= 1e3 or value == 0.0)
+    sizes = np.abs(plain_values(as_argument(value)))
+    if not sizes.ndim:
+        return bool(1e-8 <= sizes <= 1e3 or sizes == 0.0)
+    if not sizes.size:
+        return True
+    # Two reductions, instead of three comparisons and their conjunction.
+    if not sizes.max() <= 1e3:
+        return False
+    return bool(sizes.min() >= 1e-8 or ((sizes >= 1e-8) | (sizes == 0.0)).all())
 
 
 class NamedDistribution:
