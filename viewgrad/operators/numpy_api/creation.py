@@ -265,7 +265,11 @@ def full_like(
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
     if not isinstance(made, Tensor):
         return np.full_like(like, fill_value, dtype)
-    return made.copy_(fill_value if holds_tensor(fill_value) else np.asarray(fill_value))
+    values = fill_value if holds_tensor(fill_value) else np.asarray(fill_value)
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        # NumPy converts numbers as in an assignment: -1 raises for unsigned integers, and the infinity is cast.
+        values = np.full_like(np.empty(values.shape, made.dtype), fill_value)
+    return made.copy_(values)
 
 
 # -- evenly spaced -----------------------------------------------------------------------------------------------------
