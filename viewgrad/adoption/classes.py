@@ -35,7 +35,7 @@ ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class t
 # the attribute of an adopted class that refers to the class of the views of its objects
 VIEWS: Final = "__viewgrad_views__"
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
-COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names and values of the user's class
+COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names, values and titles of the user's class
 UNCOMPARED: Final = ((), (), ())
 TITLES: Final = "__name__", "__qualname__", "__module__", "__doc__"  # which classes do not inherit
 SHOWN: Final = "__viewgrad_shown__"  # the attribute of an adopted class with its method resolution order, and `__mro__`
@@ -122,18 +122,20 @@ class AdoptedType(type):
             order = [adopted.get(each, each) for each in original.__mro__[1:]]
             originals = [each for each in original.__mro__ if each is original or each in adopted]
             found = [cls, InitSubclassGuard, *order, *originals]
-        return list(cls.__mro__) if resolution_order(cls) == tuple(found) else found  # called by the user's code
+        # Python calls this method to determine the order; programs call it afterwards, and get what `__mro__` has.
+        return list(cls.__mro__) if resolution_order(cls) == tuple(found) else found
 
     @property
     def __mro__(cls) -> tuple[type, ...]:
         """The classes that the user's program has, adopted, and originals from which adopted classes derive."""
-        order, (known, shown) = resolution_order(cls), vars(cls).get(SHOWN, (None, ()))
-        if known is not order:  # the bases of a class defined by adopted code may be reassigned
+        order = resolution_order(cls)
+        known: tuple[Any, tuple[type, ...]] = vars(cls).get(SHOWN, (None, ()))
+        if known[0] is not order:  # the bases of a class defined by adopted code may be reassigned
             adopted = [each for each in order if ORIGINAL in vars(each)]
             originals = {vars(each)[ORIGINAL] for each in adopted}.difference(*(each.__bases__ for each in adopted))
-            shown = tuple(each for each in order if each is not InitSubclassGuard and each not in originals)
-            super().__setattr__(SHOWN, (order, shown))
-        return tuple(shown)
+            known = order, tuple(each for each in order if each is not InitSubclassGuard and each not in originals)
+            super().__setattr__(SHOWN, known)
+        return known[1]
 
     # The bound method of the original: without a function written in Python, in a quarter of the time.
     __instancecheck__ = property(operator.attrgetter(CHECK))

@@ -75,14 +75,13 @@ class vectorize:
             found = call((0,) * len(shape))  # NumPy calls the function once more unless it caches this result
             types = [array(each).dtype for each in (found if isinstance(found, tuple) else (found,))]
             first = [found] if self.cache else []
-        lengths = [shape[axis] for axis in axes]
-        indices = [tuple(at[axes.index(axis)] for axis in range(len(axes))) for at in np.ndindex(*lengths)]
+        lengths, places_of = tuple(shape[axis] for axis in axes), [axes.index(axis) for axis in range(len(axes))]
+        indices = [tuple(at[place] for place in places_of) for at in np.ndindex(*lengths)]
         results = first + [call(index) for index in indices[len(first) :]]
         several = bool(results) and isinstance(results[0], tuple)
         columns = list(zip(*results)) if several else [results]
         made = tuple(
-            _collected(list(column), tuple(lengths), dtype).transpose([axes.index(axis) for axis in range(len(axes))])
-            for column, dtype in zip(columns, types)
+            _collected(list(column), lengths, dtype).transpose(places_of) for column, dtype in zip(columns, types)
         )
         return made if several else made[0]
 

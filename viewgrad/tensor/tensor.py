@@ -815,14 +815,11 @@ def plain_array(array: Array) -> Array:
     if kind is ndarray:
         return array
     if adds_meaning(array):
-        lost = "its mask" if isinstance(array, np.ma.MaskedArray) else "the rules of that class"
+        lost, others = "the rules of that class", ""
+        if isinstance(array, np.ma.MaskedArray):
+            lost, others = "its mask", ", or of its filled(), or use the function of viewgrad.numpy.ma"
         raise UnsupportedTypeError(
-            f"a tensor of a {kind.__module__}.{kind.__qualname__} would lose {lost}; pass np.asarray() of it"
-            + (
-                ", or of its filled(), or use the function of viewgrad.numpy.ma"
-                if isinstance(array, np.ma.MaskedArray)
-                else ""
-            )
+            f"a tensor of a {kind.__module__}.{kind.__qualname__} would lose {lost}; pass np.asarray() of it{others}"
         )
     return array.view(ndarray)
 
