@@ -1,14 +1,19 @@
 """The tensors that a function captures, however it looks them up."""
 
+import collections
+import contextvars
 import inspect
 import operator
 import sys
+import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.errors import CheckpointError
 
 WEIGHT = vg.Tensor([2.0, 3.0])
 space = types.SimpleNamespace(WEIGHT=WEIGHT)
@@ -18,6 +23,49 @@ module = sys.modules[__name__]
 def other():
     return WEIGHT
 
+
+class Slots:
+    __slots__ = ("__weakref__", "weight")
+
+    def __init__(self, weight):
+        self.weight = weight
+
+
+class Descriptor:
+    def __get__(self, instance, owner):
+        return WEIGHT
+
+
+class Base:
+    weights = [WEIGHT]  # noqa: RUF012
+    described = Descriptor()
+
+    def __getattr__(self, name):
+        return WEIGHT
+
+    def __call__(self):
+        return WEIGHT
+
+
+class Derived(Base):
+    pass
+
+
+class Dict(dict):
+    pass
+
+
+def repeated(weight):
+    while True:
+        yield weight
+
+
+slots, derived, local, attributes = Slots(WEIGHT), Derived(), threading.local(), Dict()
+local.weight = attributes.weight = WEIGHT
+weak, proxy, queue = weakref.ref(slots), types.MappingProxyType({"weight": WEIGHT}), collections.deque([WEIGHT])
+variable, iterator, boxed = contextvars.ContextVar("variable"), repeated(WEIGHT), np.empty(1, object)
+variable.set(WEIGHT)
+boxed[0] = WEIGHT
 
 LOOKUPS = {
     "name": lambda: WEIGHT,
@@ -36,6 +84,19 @@ LOOKUPS = {
     "members": lambda: dict(inspect.getmembers(space))["WEIGHT"],
     "closure variables": lambda: inspect.getclosurevars(other).globals["WEIGHT"],
     "__globals__": lambda: other.__globals__["WEIGHT"],
+    "deque": lambda: queue[0],
+    "proxy": lambda: proxy["weight"],
+    "slot": lambda: slots.weight,
+    "weak reference": lambda: weak().weight,
+    "inherited call": lambda: derived(),
+    "list of a class": lambda: derived.weights[0],
+    "descriptor": lambda: derived.described,
+    "__getattr__": lambda: derived.other,
+    "thread-local": lambda: local.weight,
+    "context variable": lambda: variable.get(),
+    "attribute of a dict": lambda: attributes.weight,
+    "generator": lambda: next(iterator),
+    "array of objects": lambda: boxed[0],
 }
 
 
@@ -44,9 +105,38 @@ LOOKUPS = {
 def test_a_captured_tensor_that_is_also_the_example_of_a_trace(name, is_adopted):
     """The graph reads the captured tensor, not the argument."""
 
+    looked_up = LOOKUPS[name]  # the others would capture the tensor too
+
     def f(x):
-        return x * LOOKUPS[name]()
+        return x * looked_up()
 
     graph = vg.symbolic.trace(vg.adopt(f) if is_adopted else f, WEIGHT)
     found = vg.symbolic.run(graph, [np.array([5.0, 7.0]), WEIGHT.numpy()])
     assert found[0].tolist() == [10.0, 21.0]
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_a_captured_tensor_that_a_checkpointed_function_writes_to(name):
+    looked_up = LOOKUPS[name]
+
+    def f(x):
+        looked_up()[...] *= 1.0
+        return x * 1.0
+
+    with pytest.raises(CheckpointError, match="wrote to a tensor"):
+        vg.checkpoint(f)(vg.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "held", [lambda rng: collections.deque([rng]), lambda rng: types.MappingProxyType({0: rng}), lambda rng: {0: [rng]}]
+)
+def test_generators_in_containers_are_restored(held):
+    container = held(np.random.default_rng(1))
+
+    def f(x):
+        found = container[0]
+        return x * (found[0] if isinstance(found, list) else found).normal()
+
+    x = vg.ones(2, requires_grad=True)
+    y = vg.checkpoint(f)(x)
+    assert vg.autograd.grad(y.sum(), x)[0].tolist() == y.tolist()

@@ -7,6 +7,7 @@ import symbolic_checks
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.errors import ConcretizationError, GraphError, GuardError, TraceError
+from viewgrad.func.captured_state import LIMIT
 from viewgrad.symbolic import function_of, program_of, run, trace, verify
 
 OUTSIDE = vg.Tensor(np.arange(12.0) + 1)
@@ -384,6 +385,13 @@ def test_captured_attributes_of_modules_are_not_read_from_an_example(monkeypatch
     monkeypatch.setattr(symbolic_checks, "weights", vg.Tensor([1.0, 2.0, 3.0]), raising=False)
     traced = function_of(lambda x: (x * symbolic_checks.weights).sum(), symbolic_checks.weights)
     assert traced(np.ones(3)).item() == 6.0
+
+
+def test_examples_are_copied_if_too_much_is_captured_to_tell():
+    many = [[[number]] for number in range(LIMIT)]
+    assert function_of(lambda x: x * x + len(many), vg.ones(3))(np.full(3, 2.0)).tolist() == [LIMIT + 4.0] * 3
+    with pytest.raises(TraceError, match="captures"):
+        trace(lambda x: x.add_(len(many)), vg.ones(3))
 
 
 def test_examples_that_are_captured_and_written_to():

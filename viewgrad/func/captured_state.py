@@ -2,76 +2,79 @@
 
 from __future__ import annotations
 
-import functools
+import contextvars
+import gc
 import random
 import sys
+import threading
 import types
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from ..adoption import AdoptedFunction
+from ..adoption.attributes import own_attribute
 from ..adoption.code_objects import BY_NAME as FUNCTIONS_BY_NAME
-from ..adoption.locations import is_installed, place_of
+from ..adoption.counterparts import MISSING, is_replaced_module
+from ..adoption.locations import VIEWGRAD, is_installed, place_of
 from ..tensor.tensor import Tensor
 
-LIMIT: Final = 10_000  # the maximal number of inspected objects
-LIBRARIES: Final = ("builtins", "numpy", "viewgrad", "scipy")
+LIMIT: Final = 20_000  # the maximal number of inspected objects
 GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
 # Names by which a function may look up variables whose names it computes.
 BY_NAME: Final = FUNCTIONS_BY_NAME | {"__dict__", "getmembers", "getclosurevars", "locals"}
 LONGEST: Final = 200  # the maximal length of a string that may be the name of a variable
+INTERNAL: Final = "__viewgrad_"  # the prefix of attributes that adoption adds to classes
 STATE: Final = (Tensor, np.ndarray, *GENERATORS)
+# Types of objects that refer to no state, and modules, whose variables are found by the names that functions use.
+CLOSED: Final = (str, bytes, int, float, complex, type(None), np.generic, np.ufunc, types.CodeType, types.ModuleType)
 
 
 def reachable(*roots: Any) -> Iterator[Any]:
     """Yield the objects that functions refer to through closures, defaults, bound instances and global names.
 
-    Containers and attributes of instances are searched too; of the user's modules and classes, the attributes that a
-    function names, also in strings, or all variables of modules if it may compute names. Library functions are not
-    searched.
+    The references of objects are followed, whatever their types, and the methods of the user's classes; of modules, the
+    attributes that a function names, also in strings, or all variables of the user's modules if it may compute names.
+    Library functions are not searched. The search ends after a number of objects; see `LIMIT`.
     """
     stack: list[Any] = list(roots)
     seen: dict[int, Any] = {}
     while stack and len(seen) < LIMIT:
         each = stack.pop()
-        if id(each) in seen or isinstance(each, (str, bytes, int, float, complex, type, types.ModuleType, type(None))):
+        if id(each) in seen or isinstance(each, CLOSED):
             continue
         seen[id(each)] = each
         yield each
-        stack.extend(_children(each))
+        stack.extend(_references(each))
 
 
-def _children(value: Any) -> list[Any]:
+def _references(value: Any) -> Iterable[Any]:
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist() if value.dtype.hasobject else ()
     if isinstance(value, STATE):
-        return []
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, functools.partial):
-        return [value.func, value.args, value.keywords]
-    if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
-        return [getattr(value, "__func__", None), value.__self__]
-    if isinstance(value, AdoptedFunction):
-        return [value.function, value.__wrapped__]
+        return ()
     if isinstance(value, types.FunctionType):
         return _of_function(value)
-    if type(value).__module__.partition(".")[0] in LIBRARIES:
-        return []
-    kinds = type(value).__mro__
-    slots = [getattr(value, name, None) for kind in kinds for name in getattr(kind, "__slots__", ())]
-    shared = [each for kind in kinds for each in vars(kind).values() if isinstance(each, STATE)]
-    call = type(value).__dict__.get("__call__")
-    return [*getattr(value, "__dict__", {}).values(), *slots, *shared, call]
+    if isinstance(value, type):
+        return [part for base in _holders(value) for name, part in vars(base).items() if not name.startswith(INTERNAL)]
+    if isinstance(value, weakref.ref):
+        return (value(),)
+    if isinstance(value, contextvars.ContextVar):
+        return (value.get(None),)
+    if isinstance(value, threading.local):
+        return (vars(value),)
+    function = own_attribute(value, "function")
+    if function is not MISSING and _is_viewgrad(vars(sys.modules.get(type(value).__module__, gc))):
+        return function, own_attribute(value, "__wrapped__")  # of a compiled or adopted function
+    return gc.get_referents(value)
 
 
 def _of_function(function: types.FunctionType) -> list[Any]:
-    if function.__module__ is not None and function.__module__.partition(".")[0] in LIBRARIES[1:]:
-        closure = function.__closure__ or ()
-        return [cell.cell_contents for cell in closure if _is_filled(cell)]  # such as a transform of a user's function
     cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    held = [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    if _is_library(function.__globals__):  # the closure may contain a user's function, as that of a transform
+        return held
     names = names_in(function.__code__)
     is_open = not BY_NAME.isdisjoint(names)
     named = _variables(function.__globals__, names, is_open)
@@ -80,7 +83,7 @@ def _of_function(function: types.FunctionType) -> list[Any]:
     attributes = [
         found for each in holders for found in _variables(vars(each), names, is_open and not isinstance(each, type))
     ]
-    return [*cells, *named, *attributes, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return [*held, *named, *attributes, *vars(function).values()]
 
 
 def _variables(content: Mapping[str, Any], names: set[str], is_open: bool) -> list[Any]:
@@ -88,14 +91,27 @@ def _variables(content: Mapping[str, Any], names: set[str], is_open: bool) -> li
     return list(content.values()) if is_open else [content[name] for name in names if name in content]
 
 
-def _holders(value: Any) -> tuple[Any, ...]:
-    """Return a user's module, or a user's class and its bases, whose attributes a function may name."""
-    if not isinstance(value, (type, types.ModuleType)):
-        return ()
-    module = sys.modules.get(value.__module__) if isinstance(value, type) else value
-    if module is not None and is_installed(place_of(vars(module))):
-        return ()
-    return value.__mro__ if isinstance(value, type) else (value,)
+def _holders(value: Any) -> list[Any]:
+    """Return a user's module, or a class and its bases as far as they are the user's."""
+    if isinstance(value, types.ModuleType):
+        return [] if is_installed(place_of(vars(value))) else [value]
+    if not isinstance(value, type):
+        return []
+    modules = [sys.modules.get(base.__module__) for base in value.__mro__]
+    return [
+        base
+        for base, module in zip(value.__mro__, modules)
+        if module is None or not is_installed(place_of(vars(module)))
+    ]
+
+
+def _is_library(names: Mapping[str, Any]) -> bool:
+    """Return whether a module, given by its globals, is part of viewgrad or of a package with counterparts."""
+    return _is_viewgrad(names) or is_replaced_module(str(names.get("__name__")))
+
+
+def _is_viewgrad(names: Mapping[str, Any]) -> bool:
+    return place_of(names).startswith(VIEWGRAD)
 
 
 def _is_filled(cell: types.CellType) -> bool:

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from ..errors import TraceError
-from ..func.captured_state import reachable
+from ..func.captured_state import LIMIT, reachable
 from ..func.containers import Containers
 from ..func.tree import Structure, flatten, opaque_parts, paths
 from ..tensor.async_safety import in_own_context
@@ -147,8 +147,8 @@ def record(
     written = [signature.inputs[each.input] for each in signature.mutations]
     if copied and any(spec.kind == "argument" and spec.leaf in copied for spec in written):
         raise TraceError(
-            "the function writes to an example argument that shares memory with a tensor or array that it captures; "
-            "pass a copy() of the example"
+            "the function writes to an example argument that shares memory with a tensor or array that it captures, or "
+            "it captures too many objects to tell; pass a copy() of the example, or capture less"
         )
     tracer.graph.signature = signature
     guard_exceptions(tracer.graph)
@@ -157,14 +157,16 @@ def record(
 
 
 def copy_captured(f: Callable[..., Any], given: list[Any]) -> frozenset[int]:
-    """Replace examples by copies if the function captures their memory, and return their numbers.
+    """Replace examples by copies if the function captures their memory, or too much to tell; return their numbers.
 
     Otherwise the trace would read captured state from the argument, also in calls with other arguments.
     """
     tensors = [number for number, leaf in enumerate(given) if isinstance(leaf, Tensor) and not is_scalar(leaf)]
-    found = (each._array if isinstance(each, Tensor) else each for each in reachable(f))
-    owners = {id(owner_of(array)) for array in found if isinstance(array, np.ndarray)} if tensors else set()
-    shared = [number for number in tensors if id(owner_of(given[number]._array)) in owners]
+    found = list(reachable(f)) if tensors else []
+    arrays = (each._array if isinstance(each, Tensor) else each for each in found)
+    owners = {id(owner_of(array)) for array in arrays if isinstance(array, np.ndarray)}
+    is_incomplete = len(found) == LIMIT
+    shared = [number for number in tensors if is_incomplete or id(owner_of(given[number]._array)) in owners]
     if len({id(owner_of(given[number]._array)) for number in shared}) < len(shared):
         raise TraceError(
             "several example arguments share memory with each other and with a tensor or array that the function "
