@@ -78,6 +78,28 @@ OVERLOOKED = {
         'float(h.name)',
         "h.name = '3'",
     ),
+    'function of viewgrad.numpy.vectorize': (
+        'import viewgrad.numpy as np\nk = [2.]\nv = np.vectorize(lambda t: t * k[0])',
+        'float(v(1.))',
+        'k[0] = 3.',
+    ),
+    'replaced function of viewgrad.numpy.vectorize': (
+        'import viewgrad.numpy as np\nv = np.vectorize(lambda t: t * 2.)',
+        'float(v(1.))',
+        'v.pyfunc = lambda t: t * 3.',
+    ),
+    'fill value of viewgrad.scipy': (
+        'from viewgrad.scipy import interpolate\n'
+        's = interpolate.interp1d([0., 1.], [0., 1.], bounds_error=False, fill_value=2.)',
+        'float(s(5.))',
+        's.fill_value = 3.',
+    ),
+    'cell itself': (
+        'def pair():\n    k = 2.\n    def change(v):\n        nonlocal k; k = v\n'
+        '    return (lambda: k).__closure__[0], change\nc, change = pair()',
+        'c.cell_contents',
+        'change(3.)',
+    ),
     'attribute of a compiled function': (
         'import viewgrad as vg\nc = vg.compile(lambda x: x)\nc.f = 2.',
         'c.f',

@@ -73,6 +73,7 @@ SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range,
 MAX_VALUES: Final = 20_000  # the maximum number of inspected values
 MEMBERS: Final = "_member_map_"  # the attribute of an enumeration in which its members are looked up
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # not inspected
+COUNTERPARTS: Final = ("viewgrad.numpy", "viewgrad.scipy")  # whose objects keep the user's functions and arrays
 BOUND: Final = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of C types
 VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 ORDERED: Final = OrderedDict[Any, Any]()
@@ -418,6 +419,8 @@ class Walk:
 
     def _function(self, path: str, function: Any) -> None:
         if is_public(function):  # a NumPy name whose code is generated on its first call
+            if isinstance(function, types.FunctionType):
+                self._hold(path, function, vars(function), True)
             return
         if isinstance(function, types.MethodType):
             self.names[function.__name__] = None
@@ -429,10 +432,7 @@ class Walk:
             return
         code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                self.add(Captured(f"{path}<{name}>", cell.cell_contents, CELL, cell))
-            except ValueError:  # the cell is still empty
-                self.add(Captured(f"{path}<{name}>", content_of(cell), CALLED, content_of, cell))
+            self._cell(f"{path}<{name}>", cell)
         if function.__dict__:
             self.add(Captured(path + ".__dict__", function.__dict__))
         elif not is_library_function(function):
@@ -454,6 +454,12 @@ class Walk:
             for name in sorted(ABOUT_FUNCTIONS & self.names.keys())
         ))  # fmt: skip
         self._variables(path, function, named)
+
+    def _cell(self, path: str, cell: types.CellType) -> None:
+        try:
+            self.add(Captured(path, cell.cell_contents, CELL, cell))
+        except ValueError:  # the cell is still empty
+            self.add(Captured(path, content_of(cell), CALLED, content_of, cell))
 
     def _variables(self, path: str, function: Any, named: CodeNames) -> None:
         """Inspect the global variables that a function uses, and the modules that it imports."""
@@ -517,7 +523,7 @@ class Walk:
         if self._is_fully_inspected(path, value, kind):
             return
         attributes = getattr(value, "__dict__", None)
-        is_closed = _package(kind.__module__) in CLOSED and not isinstance(value, (*SYNCHRONIZING, BaseException))
+        is_closed = _is_closed(kind) and not isinstance(value, (*SYNCHRONIZING, BaseException))
         if is_closed and is_library_class(kind):
             if isinstance(attributes, dict):
                 if "__wrapped__" in attributes:
@@ -543,6 +549,8 @@ class Walk:
         """Queue the objects that an object refers to outside attributes, and report what cannot be inspected."""
         if isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self.add(Captured(path + "()", value.__reduce__()[1]))
+        elif isinstance(value, types.CellType):
+            self._cell(path + ".cell_contents", value)
         elif isinstance(value, types.GenericAlias):
             self.add(Captured(path + ".__origin__", value.__origin__), Captured(path + ".__args__", value.__args__))
         elif isinstance(value, BaseException):
@@ -600,6 +608,11 @@ class Walk:
         else:
             return isinstance(value, np.memmap)  # compared as an array
         return True
+
+
+def _is_closed(kind: type) -> bool:
+    """Return whether only those attributes of objects are inspected that a program names."""
+    return _package(kind.__module__) in CLOSED and not kind.__module__.startswith(COUNTERPARTS)
 
 
 def _is_opaque(value: Any, kind: type) -> bool:
