@@ -534,6 +534,24 @@ def test_promotion_matches_numpy(dtype):
                 assert ours.dtype == wanted, (other, apply)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex128, np.int64, np.bool_])
+@pytest.mark.parametrize("number", [2.5, 0.0, -0.0, math.inf, math.nan, 1e300])
+@pytest.mark.parametrize("name", ["add", "mul", "sub", "pow", "lt", "eq"])
+@np.errstate(all="ignore")
+def test_arrays_beside_a_numpy_float_match_numpy(dtype, number, name):
+    apply, array = getattr(operator, name), np.ones(2, dtype)
+    if dtype == np.complex128 and name == "lt":
+        pytest.skip("complex numbers have no order")
+    for other in (number, np.float64(number), number):  # Python's float has the dtype of the array, NumPy's its own
+        for ours, theirs in (
+            (apply(vg.Tensor(array), other), apply(array, other)),
+            (apply(other, vg.Tensor(array)), apply(other, array)),
+        ):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(np.signbit(ours.numpy().real), np.signbit(theirs.real))
+            np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
 def test_floating_point_errors_match_numpy():
     s = vg.Tensor([1.0, 0.0])
     with pytest.warns(RuntimeWarning, match="divide by zero"):

@@ -35,6 +35,7 @@ HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 # Types of operands that are combined with a float64 scalar as numbers.
 NUMBERS: Final = frozenset({float, int, np.float64})
 FLOAT64: Final = np.dtype(np.float64)
+float64: Final = np.float64
 
 # Tensors of Python numbers, by dtype and value; converting a number costs more than multiplying by it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
@@ -87,13 +88,18 @@ def operands_unless(method: str | None) -> Callable[..., Sequence[Any]]:
     """
 
     def operands(*values: Any) -> Sequence[Any]:
-        if len(values) == 2:  # a tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 us
+        if len(values) == 2:  # a tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 to 3 us
             first, second = values
             if type(first) is Tensor:
                 if type(second) is float or type(second) is int:
                     return first, constant(second, first._array.dtype)
-            elif type(second) is Tensor and (type(first) is float or type(first) is int):
-                return constant(first, second._array.dtype), second
+                if type(second) is float64:
+                    return first, constant(second, FLOAT64)
+            elif type(second) is Tensor:
+                if type(first) is float or type(first) is int:
+                    return constant(first, second._array.dtype), second
+                if type(first) is float64:
+                    return constant(first, FLOAT64), second
             if method is not None:
                 tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
                 if defers(tensor, other, method):
@@ -170,7 +176,7 @@ def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
-    """Return a Python number as a 0-d tensor, in the dtype that it has as an operand together with `dtype`."""
+    """Return a number as a 0-d tensor, in the dtype that a Python number has as an operand together with `dtype`."""
     constants = _constants.get(dtype)
     if constants is None:
         constants = _constants[dtype] = {}
