@@ -333,6 +333,25 @@ def test_adopted_caches_evict_the_least_recent_result_of_the_shared_cache():
     assert table.cache_info().hits == 2 and vg.adopt(lambda x: table.cache_info())(1.0) == table.cache_info()
 
 
+@pytest.mark.parametrize("arguments", [(), (2,), ("2",), (True,), (2.0,), (None,), (2, 3), (True, 3.0), (2, "3", 4)])
+@pytest.mark.parametrize("typed", [False, True])
+def test_shared_caches_count_calls_of_adopted_code_like_calls_of_the_program(arguments, typed):
+    @functools.lru_cache(typed=typed)
+    def table(key=0, found=1, other=2):
+        return np.ones(2) if found == 3 else repr((key, found, other))
+
+    def results():
+        return [table(*arguments), table(2), table(*arguments), table(found=3), table(2.0), table(*arguments)]
+
+    adopted = vg.adopt(results)()
+    info = table.cache_info()
+    assert list(map(str, adopted)) == list(map(str, results()))
+    assert table.cache_info().misses == info.misses
+    table.cache_clear()
+    results()
+    assert table.cache_info() == info
+
+
 def test_clearing_a_shared_cache():
     table = functools.cache(lambda n: np.ones(2))
     f = vg.adopt(lambda x: x * table(1)[0])

@@ -91,16 +91,19 @@ def _unless_plain(inner: Any, keeping: Callable[..., Any], general: Callable[...
     """Return a function that calls `keeping` if all arguments are plain, and otherwise `general`.
 
     Unless the cached function has `*args`, `**kwargs` or keyword-only parameters, this one is written with the same
-    parameters, which takes a third of the time of `*args`. It leaves the default values to the cached function.
+    parameters, which takes a third of the time of `*args`. It leaves the default values to the cached function. It
+    looks up shared results itself, which takes a third of the time of `SharedResults.__call__`.
     """
     code = inner.__code__ if type(inner) is types.FunctionType else None
     names = () if code is None else code.co_varnames[: code.co_argcount]
     has_others = code is None or code.co_kwonlyargcount or code.co_flags & VARIABLE
     if not has_others and RESERVED.isdisjoint(names):
         space: dict[str, Any] = {}
-        source = _written(names, len(names) - len(inner.__defaults__ or ()))
+        has_keys = isinstance(keeping, SharedResults) and not keeping.is_typed
+        source = _written(names, len(names) - len(inner.__defaults__ or ()), has_keys)
         exec(compile(source, GENERATED + "generated cached function>", "exec"), space)
-        return space["caller"](keeping, general, PLAIN_KEYS, MISSING)  # type: ignore[no-any-return]
+        shared = [getattr(keeping, name) for name in SHARED] if has_keys else ()
+        return space["caller"](keeping, general, PLAIN_KEYS, MISSING, *shared)  # type: ignore[no-any-return]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         for arg in args:  # in a third of the time of `PLAIN_KEYS.issuperset(map(type, args))`
@@ -114,18 +117,24 @@ def _unless_plain(inner: Any, keeping: Callable[..., Any], general: Callable[...
     return call
 
 
-RESERVED: Final = frozenset({"keeping", "general", "plain", "absent", "others", "type", "int"})
+# Attributes of `SharedResults` that generated functions use.
+SHARED: Final = ("results", "own_results", "cached", "adopted")
+RESERVED: Final = frozenset(
+    {"keeping", "general", "plain", "absent", "others", "type", "int", "str", "key", "found", *SHARED}
+)
 
 
-def _written(names: Sequence[str], required: int) -> str:
+def _written(names: Sequence[str], required: int, has_keys: bool) -> str:
     """Return the source of a function with given parameters for `_unless_plain`.
 
     Arguments:
         names: the names of the parameters.
         required: the number of parameters without default values.
+        has_keys: whether to look up shared results.
     """
     parameters = ", ".join([*names[:required], *(f"{name}=absent" for name in names[required:])])
-    lines = ["def caller(keeping, general, plain, absent):", f"    def call({parameters}):"]
+    shared = ", ".join(SHARED if has_keys else ())
+    lines = [f"def caller(keeping, general, plain, absent, {shared}):", f"    def call({parameters}):"]
     for count in range(required, len(names)):  # the number of arguments
         given = "".join(f"{name}, " for name in names[:count])
         lines.append(f"        if {names[count]} is absent:")
@@ -136,14 +145,29 @@ def _written(names: Sequence[str], required: int) -> str:
                 f"            others = {{name: value for name, value in ({named},) if value is not absent}}",
                 f"            if others: return general({given}**others)",
             ]
-        lines += _passing("            ", names[:count])
-    return "\n".join([*lines, *_passing("        ", names), "    return call"])
+        lines += _passing("            ", names[:count], has_keys)
+    return "\n".join([*lines, *_passing("        ", names, has_keys), "    return call"])
 
 
-def _passing(indent: str, names: Sequence[str]) -> list[str]:
+def _passing(indent: str, names: Sequence[str], has_keys: bool) -> list[str]:
     given = ", ".join(names)
     are_plain = " and ".join(f"(type({name}) is int or type({name}) in plain)" for name in names) or "True"
-    return [f"{indent}if {are_plain}:", f"{indent}    return keeping({given})", f"{indent}return general({given})"]
+    lines = [f"if {are_plain}:", f"    return keeping({given})", f"return general({given})"]
+    if has_keys:
+        lines[1:1] = [
+            f"    key = {_key_of(names)}",
+            "    if key in results and not own_results:",
+            f"        found = cached({given})",
+            "        return found if type(found) in plain else adopted(found)",
+        ]
+    return [indent + line for line in lines]
+
+
+def _key_of(names: Sequence[str]) -> str:
+    """Return the key of plain positional arguments in the table of a cache, as an expression."""
+    if len(names) == 1:
+        return f"{names[0]} if type({names[0]}) is int or type({names[0]}) is str else ({names[0]},)"
+    return f"({', '.join(names)})"
 
 
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
@@ -209,18 +233,23 @@ class SharedResults:
         cached: the user's function.
         inner: the adopted version of the function that it wraps.
         exchange: how values pass between the user's program and adopted code.
+
+    Attributes:
+        results: the table of the user's cache.
+        own_results: the table of the results kept here.
+        is_typed: whether arguments of different types have separate results.
     """
 
     def __init__(self, cached: Any, inner: Callable[..., Any], exchange: Exchange) -> None:
         parameters = cached.cache_parameters()
-        self._cached: Final = cached
+        self.cached: Final = cached
         self._exchange: Final = exchange
-        self._results: Final = _table_of(cached)
+        self.results: Final = _table_of(cached)
         self._own: Final[Any] = functools.lru_cache(**parameters)(inner)
-        self._own_results: Final = _table_of(self._own)
+        self.own_results: Final = _table_of(self._own)
         # A cache of the same kind, which makes keys.
-        self._is_typed: Final[bool] = parameters["typed"]
-        self._keys: Final[Any] = functools.lru_cache(None, self._is_typed)(lambda *_, **__: None)
+        self.is_typed: Final[bool] = parameters["typed"]
+        self._keys: Final[Any] = functools.lru_cache(None, self.is_typed)(lambda *_, **__: None)
         self._made_keys: Final = _table_of(self._keys)
         self._lock: Final = threading.RLock()
         self._kept: Final[dict[int, tuple[Any, Any]]] = {}  # results, and their adopted versions, during a call
@@ -230,7 +259,7 @@ class SharedResults:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result for arguments that are not tensors."""
-        if self._own_results and self._key(args, kwargs) in self._own_results:
+        if self.own_results and self._key(args, kwargs) in self.own_results:
             return self._own(*args, **kwargs)
         users, named = args, kwargs
         if kwargs or not PLAIN_KEYS.issuperset(map(type, args)):
@@ -239,14 +268,14 @@ class SharedResults:
             named = {name: users_argument(arg, original_of) for name, arg in kwargs.items()}
             if any(arg is MISSING for arg in (*users, *named.values())):
                 return self._own(*args, **kwargs)
-        if self._key(users, named) in self._results:
-            return self._adopted(self._cached(*users, **named))
+        if self._key(users, named) in self.results:
+            return self.adopted(self.cached(*users, **named))
         with self._exchange.users_code():
-            needs_adoption = holds_tensors((self._cached.__wrapped__, *users, *named.values()))
-            found = None if needs_adoption else self._cached(*users, **named)
-        return self._own(*args, **kwargs) if needs_adoption else self._adopted(found)
+            needs_adoption = holds_tensors((self.cached.__wrapped__, *users, *named.values()))
+            found = None if needs_adoption else self.cached(*users, **named)
+        return self._own(*args, **kwargs) if needs_adoption else self.adopted(found)
 
-    def _adopted(self, result: Any) -> Any:
+    def adopted(self, result: Any) -> Any:
         """Return the adopted version of a result, and keep it: values may be assigned to its attributes."""
         if type(result) in PLAIN_KEYS:
             return result
@@ -259,8 +288,6 @@ class SharedResults:
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the key of a result in the table of the cache."""
-        if not (kwargs or self._is_typed):  # as in `functools`, in less time
-            return args[0] if len(args) == 1 and type(args[0]) in (int, str) else args
         with self._lock:
             self._keys(*args, **kwargs)
             return self._made_keys.popitem()[0]
@@ -274,11 +301,11 @@ class SharedResults:
         if self._misses < before or not is_known:
             self._own.cache_clear()
         if not is_known:
-            self._captured = _captured_by(self._cached)
+            self._captured = _captured_by(self.cached)
 
     def cache_clear(self) -> None:
         """Clear the user's cache, and the results kept here."""
-        self._cached.cache_clear()
+        self.cached.cache_clear()
         self._own.cache_clear()
 
 
