@@ -922,6 +922,18 @@ def test_types_in_adopted_code():
     np.testing.assert_allclose(found[1], [0.0, 1.5**3])
 
 
+def test_class_patterns_of_floats_bind_the_number():
+    def f(x):
+        match x[0], x[1]:
+            case float(a), float(b) if a > 0:
+                return a * b
+            case _:
+                return x[1]
+
+    np.testing.assert_array_equal(vg.grad(f)(np.array([2.0, 3.0])), [3.0, 2.0])
+    np.testing.assert_array_equal(vg.grad(vg.compile(f))(np.array([-2.0, 3.0])), [0.0, 1.0])
+
+
 def test_classes_derived_from_builtin_numbers_in_adopted_code():
     def f(x):
         class Meters(float):

@@ -103,6 +103,14 @@ def test_the_mask_of_a_masked_array_is_never_lost():
         vg.Tensor([1.0, 2.0], requires_grad=True) * masked
 
 
+@pytest.mark.parametrize("name", [f"i{name}" for name in BINARY if name != "divmod"])
+@pytest.mark.parametrize("other", [np.ma.array([1, 2], mask=[False, True]), np.array([1, 2]).view(Weighted)])
+def test_augmented_assignments_do_not_replace_a_tensor_by_an_array(name, other):
+    tensor = vg.Tensor([5, 7] if name != "imatmul" else [[5, 7], [1, 2]])
+    with pytest.raises(TypeError, match="would lose"):
+        getattr(operator, name)(tensor, other)
+
+
 def test_memmap_subclasses_are_accepted(tmp_path):
     mapped = np.memmap(tmp_path / "numbers", dtype=float, mode="w+", shape=(3,))
     mapped[...] = 2.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+import viewgrad.numpy as vnp
 from viewgrad.autograd import grad, gradcheck
 from viewgrad.errors import UnsupportedFunctionError
 from viewgrad.operators.define import OPERATORS
@@ -155,6 +156,19 @@ def test_out_of_another_shape_or_dtype_is_refused(x):
         np.exp(x, out=vg.zeros(2, 3, dtype=int))
     with pytest.raises(ValueError, match=r"np\.sum: out= has shape \(2,\), but the result has shape \(3,\)"):
         np.sum(x, axis=0, out=vg.zeros(2))
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize("name", ["median", "nanmedian", "ptp", "percentile", "quantile", "take"])
+def test_out_is_not_passed_on_as_another_option(name, is_named):
+    array, function = np.array([1.0, 2.0, 4.0]), getattr(np, name)
+    others = {"percentile": [50], "quantile": [[0.1, 0.2]], "take": [[0, 1]]}.get(name, [])
+    out = vg.zeros(np.shape(function(array, *others)), dtype=int)
+    place = list(inspect.signature(function).parameters).index("out")
+    args, options = ((), {"out": out}) if is_named else ([None] * (place - len(others) - 1) + [out], {})
+    with pytest.raises(TypeError, match="cannot be written to out= of int64"):
+        getattr(vnp, name)(vg.Tensor(array), *others, *args, **options)
+    assert not out.numpy().any()
 
 
 # -- other options -----------------------------------------------------------------------------------------------------

@@ -101,6 +101,8 @@ class FloatType(NumberType):
 def _number_type(metaclass: Any, python: type, base: type) -> Any:
     own = {name: value for name, value in vars(python).items() if not name.startswith("__")}
     own |= {"python": python, "numpy": base, "__module__": "builtins", "__slots__": ()}
+    if python is float:
+        own["__match_args__"] = ("real",)  # for `case float(x)`, which Python does not accept for classes of NumPy
     return metaclass(python.__name__, (base,), own)
 
 

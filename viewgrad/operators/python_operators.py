@@ -37,7 +37,7 @@ def _when_called(form: Callable[[Any], Any], operator: Any, name: str, python: s
     """Return the reflected or augmented form of an operator as a method that is generated on the first call."""
 
     def first_call(self: Any, other: Any) -> Any:
-        method = _as_method(form(operator), f"__r{python}__")
+        method = _as_method(form(operator), f"__r{python}__", writes=form is augmented)
         setattr(Tensor, name, method)
         return method(self, other)
 
@@ -45,6 +45,13 @@ def _when_called(form: Callable[[Any], Any], operator: Any, name: str, python: s
 
 
 def _not_implemented(first: Any, second: Any) -> Any:
+    return NotImplemented
+
+
+def _not_written(first: Any, second: Any) -> Any:
+    """Return NotImplemented for `x += y`, unless NumPy would write to `x` and the class of `y` would not."""
+    if isinstance(second, np.ndarray):
+        raise
     return NotImplemented
 
 
@@ -61,15 +68,16 @@ def _factors(first: Any, second: Any) -> Any:
     return _operands_of_product(first, second)
 
 
-def _as_method(function: Any, name: str) -> Any:
+def _as_method(function: Any, name: str, writes: bool = False) -> Any:
     """Return a generated function as a method for one of Python's operators.
 
     Arguments:
         function: the function.
         name: the name of the method that the class of the other operand may define for this operator.
+        writes: whether the method is for an augmented assignment, such as `x += y`.
     """
     convert = _factors if name == "__rmul__" else operands_unless(name)
-    return with_names(function, {"foreign_operand": _not_implemented, "operands": convert})
+    return with_names(function, {"foreign_operand": _not_written if writes else _not_implemented, "operands": convert})
 
 
 def _install() -> None:
@@ -88,10 +96,10 @@ def _install() -> None:
 
 
 pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATORS["square"].inplace_function
-power, power_ = _as_method(pow_.function, "__rpow__"), _as_method(pow_.inplace_function, "__rpow__")
+power, power_ = _as_method(pow_.function, "__rpow__"), _as_method(pow_.inplace_function, "__rpow__", writes=True)
 equal, not_equal = (_as_method(OPERATORS[name].function, f"__{python}__") for python, name in EQUALITY.items())
 floor_divide = _as_method(OPERATORS["floor_divide"].function, "__rdivmod__")
-matmul = _as_method(OPERATORS["matmul"].function, "__rmatmul__")
+matmul = _as_method(OPERATORS["matmul"].function, "__rmatmul__", writes=True)
 where = OPERATORS["where"].function
 NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 

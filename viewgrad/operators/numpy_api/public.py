@@ -70,6 +70,8 @@ REALS: Final = frozenset({float, np.float64, np.float32})
 # Functions that are called directly if all arguments are lengths, shapes or tensors.
 QUICK: Final[dict[Any, Callable[..., Any]]] = {**MAKERS, np.reshape: view_ops.reshape}
 
+TARGETS: Final = (Tensor, np.ndarray)  # what results can be written to
+
 # The public functions created so far, by NumPy function.
 PUBLIC: Final[dict[Any, Any]] = {}
 
@@ -183,7 +185,8 @@ class Public:
         try:
             return self.general(*args, **_in_numpy_names(options))
         except TypeError as error:
-            if self.own is None or isinstance(error, AutogradError):  # rejected by the library itself
+            # Rejected by the library itself, or with NumPy's `out`, at whose position `own` has another parameter.
+            if self.own is None or isinstance(error, AutogradError) or isinstance(options.get("out"), TARGETS):
                 raise
             try:
                 return self.own(*given[0], **_in_numpy_names(given[1]))
