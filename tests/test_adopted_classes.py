@@ -617,3 +617,41 @@ def test_instance_checks_run_no_python_function():
 
     vg.adopt(f)(1.0)
     assert frames == []
+
+
+def test_reassigned_bases_of_classes_are_those_of_adopted_code():
+    class A:
+        def f(self, x):
+            return 2.0 * x
+
+    class B:
+        weights = np.array([3.0])
+
+        def f(self, x):
+            return self.weights[0] * x
+
+    class G(A):
+        pass
+
+    class C(G):
+        pass
+
+    c = C()
+
+    def program(x):
+        return c.f(x), C().f(x), isinstance(c, B), issubclass(C, A), [each.__name__ for each in C.__mro__]
+
+    def changing(x):
+        G.__bases__ = (B,)
+        inside = program(x)
+        G.__bases__ = (A,)
+        return inside, program(x)
+
+    adopted = vg.adopt(program)
+    for bases in ((A,), (B,), (A, B), (B, A), (B,)):
+        G.__bases__ = bases
+        assert adopted(1.0) == program(1.0)
+        C.__bases__ = (bases[-1],)
+        assert adopted(1.0) == program(1.0)
+        C.__bases__ = (G,)
+    assert vg.adopt(changing)(1.0) == changing(1.0)

@@ -35,8 +35,7 @@ ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class t
 # the attribute of an adopted class that refers to the class of the views of its objects
 VIEWS: Final = "__viewgrad_views__"
 STATES: Final = "__viewgrad_states__"  # the attribute of an adopted class with the globals that its methods use
-COMPARED: Final = "__viewgrad_compared__"  # the attribute with the names, values and titles of the user's class
-UNCOMPARED: Final = ((), (), ())
+COMPARED: Final = "__viewgrad_compared__"  # the attribute with the content of the user's class; see `refresh_class`
 TITLES: Final = "__name__", "__qualname__", "__module__", "__doc__"  # which classes do not inherit
 SHOWN: Final = "__viewgrad_shown__"  # the attribute of an adopted class with its method resolution order, and `__mro__`
 _SUBCLASSES: Final[Callable[[Any], list[type]]] = type.__subclasses__
@@ -167,14 +166,14 @@ class AdoptedType(type):
         if original is not None:
             setattr(original, name, vars(cls)["__viewgrad_unadopted__"](value))
             vars(cls)["__viewgrad_seen__"][name] = vars(original).get(name)
-            super().__setattr__(COMPARED, UNCOMPARED)
+            _forget_content(cls)
         super().__setattr__(name, value)
 
     def __delattr__(cls, name: str) -> None:
         original = vars(cls).get(ORIGINAL)
         if original is not None:
             delattr(original, name)
-            super().__setattr__(COMPARED, UNCOMPARED)
+            _forget_content(cls)
         if original is None or name in vars(cls):
             super().__delattr__(name)
 
@@ -240,7 +239,7 @@ def adopted_class(
         "__viewgrad_unadopted__": staticmethod(unadopted),
         "__viewgrad_seen__": {},
         CHECK: cls.__instancecheck__,
-        COMPARED: UNCOMPARED,
+        COMPARED: ((), (), (), resolution_order(cls)),
         LISTS: (),
         STATES: set(),
     }
@@ -251,17 +250,26 @@ def adopted_class(
 
 
 def refresh_class(made: type) -> None:
-    """Update the methods of an adopted class from the user's class."""
+    """Update the methods and bases of an adopted class from the user's class.
+
+    Its attribute `COMPARED` has the names and values of the user's class, `TITLES`, and its resolution order.
+    """
     cls, seen = vars(made)[ORIGINAL], vars(made)["__viewgrad_seen__"]
-    names, values, titles = vars(made)[COMPARED]
+    names, values, titles, order = vars(made)[COMPARED]
     if (
         names == tuple(vars(cls))
         and all(map(operator.is_, vars(cls).values(), values))
         and all(map(operator.is_, _TITLES(cls), titles))
+        and resolution_order(cls) is order
     ):
         return
-    compared = tuple(vars(cls)), tuple(vars(cls).values()), _TITLES(cls)
+    compared = tuple(vars(cls)), tuple(vars(cls).values()), _TITLES(cls), resolution_order(cls)
     adopted = vars(made)["__viewgrad_adopted__"].__func__
+    if order is not compared[3]:  # bases were reassigned
+        bases = tuple(map(adopted, cls.__bases__))
+        bases = (cls, *bases) if cls in made.__bases__ else bases
+        if bases != made.__bases__ or made.mro() != list(made.__mro__):
+            type.__setattr__(made, "__bases__", bases)  # Python calls `mro`
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
             continue
@@ -310,4 +318,9 @@ def forget_class_values(made: type, handed: set[int]) -> None:
     seen = vars(made)["__viewgrad_seen__"]
     for name in [name for name, value in seen.items() if id(value) in handed]:
         seen[name] = MISSING
-        type.__setattr__(made, COMPARED, UNCOMPARED)
+        _forget_content(made)
+
+
+def _forget_content(made: type) -> None:
+    """Make `refresh_class` compare the attributes of the user's class again."""
+    type.__setattr__(made, COMPARED, ((), (), (), vars(made)[COMPARED][3]))
