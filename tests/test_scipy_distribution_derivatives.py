@@ -36,7 +36,7 @@ WHOLE = {
 METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
 LONG = {"ncf", "nct"}  # series, of which each term takes a quadrature
 # Distributions whose distribution function has no formula.
-DENSITY_ONLY = ("rice", "vonmises", "norminvgauss", "betabinom", "zipf", "logser")
+DENSITY_ONLY = ("vonmises", "norminvgauss", "betabinom", "zipf", "logser")
 
 
 def compared(name, method, place, *parameters, **named):

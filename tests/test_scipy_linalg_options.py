@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import UnsupportedFunctionError
+from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError
 
 scipy_linalg = pytest.importorskip("scipy.linalg")
 vsl = pytest.importorskip("viewgrad.scipy.linalg")
@@ -14,6 +14,7 @@ REAL = rng.normal(size=(3, 3)) + 3 * np.eye(3)
 COMPLEX = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) + 3 * np.eye(3)
 TALL = rng.normal(size=(4, 3))
 STACK = np.array([each @ each.T + np.eye(3) for each in rng.normal(size=(2, 3, 3))])
+BANDS = np.array([each * [[0.3], [2.0]] for each in rng.uniform(1, 2, size=(2, 2, 3))])
 b = np.arange(1.0, 4.0)
 
 CASES = {
@@ -49,6 +50,23 @@ CASES = {
     "equations of matrices": (STACK, lambda m, a: m.solve_sylvester(a, REAL, REAL)),
     "polar factors": (STACK, lambda m, a: m.polar(a)),
     "best maps": (STACK, lambda m, a: m.orthogonal_procrustes(a, REAL)),
+    "factors of bands": (BANDS, lambda m, a: m.cholesky_banded(a)),
+    "systems of factors of bands": (BANDS, lambda m, a: m.cho_solve_banded((m.cholesky_banded(a), False), b)),
+    "systems of symmetric bands": (BANDS, lambda m, a: m.solveh_banded(a, b)),
+    "systems of bands": (BANDS, lambda m, a: m.solve_banded((0, 1), a, np.ones((2, 3, 1)))),
+    "eigenvalues of bands": (BANDS, lambda m, a: m.eigvals_banded(a)),
+    "bands diagonalized": (BANDS, lambda m, a: m.eig_banded(a)[1] ** 2),
+    "rectangular diagonals": (BANDS[:, 1], lambda m, a: m.diagsvd(a, 3, 4)),
+    "three diagonals diagonalized": (BANDS[:, 1], lambda m, a: m.eigh_tridiagonal(a, BANDS[:, 0, 1:])[1] ** 2),
+    "eigenvalues of three diagonals": (BANDS[:, 0, 1:], lambda m, a: m.eigvalsh_tridiagonal(BANDS[:, 1], a)),
+    "ranges": (STACK, lambda m, a: m.orth(a) ** 2),
+    # further options
+    "homogeneous eigenvalues": (REAL, lambda m, a: m.eigvals(a, homogeneous_eigvals=True)),
+    "right eigenvectors of a pair": (REAL, lambda m, a: np.abs(m.eig(a, STACK[0])[1])),
+    "left eigenvectors of a pair": (REAL, lambda m, a: np.abs(m.eig(a, STACK[0], left=True, right=False)[1])),
+    "eigenvectors of a product": (STACK[0], lambda m, a: m.eigh(a, STACK[1], type=2)[1] ** 2),
+    "eigenvectors of the other product": (STACK[0], lambda m, a: m.eigh(STACK[1], a, type=3)[1] ** 2),
+    "factors of a tall matrix": (TALL, lambda m, a: m.lu_factor(a)[0]),
 }
 WRONG = {
     "structure": lambda m, a: m.solve(a, b, assume_a="foo"),
@@ -57,6 +75,9 @@ WRONG = {
     "method": lambda m, a: m.solve_discrete_lyapunov(a, a, "x"),
     "tolerance": lambda m, a: m.pinv(a, atol=-1.0),
     "driver": lambda m, a: m.lstsq(a, b, lapack_driver="x"),
+    "kind of eigenvalue problem": lambda m, a: m.eigh(a, a, type=5),
+    "infinite elements": lambda m, a: m.orthogonal_procrustes(a * np.inf, a),
+    "a vector": lambda m, a: m.null_space(a[0]),
 }
 
 
@@ -154,3 +175,43 @@ def test_eigenvectors_have_the_signs_of_scipys_driver(options):
     a = np.random.default_rng(0).standard_normal((20, 20))
     vectors = vsl.eigh(vg.Tensor(a, requires_grad=True), **options)[1]
     np.testing.assert_allclose(vectors.detach().numpy(), scipy_linalg.eigh(a, **options)[1], atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Diagonal number", "ignore:scipy.linalg.ldl")
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("lu_factor", np.zeros((0, 2))), ("lu_factor", np.zeros((0, 1))), ("lu_factor", np.zeros((3, 3))),
+        ("lu", np.zeros((3, 3))), ("ldl", 1j * np.eye(2)), ("fiedler", np.zeros(0)),
+        ("eigvals", np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)),
+        ("eig", np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)),
+    ],
+)  # fmt: skip
+def test_empty_singular_and_single_precision_arrays_have_scipys_values(name, array):
+    found = getattr(vsl, name)(vg.Tensor(array, requires_grad=True))
+    expected = getattr(scipy_linalg, name)(array)
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for ours, theirs in pairs:
+        assert ours.shape == theirs.shape
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours.detach(), theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_factors_of_a_singular_matrix_have_no_derivative_where_they_are_not_unique():
+    a = vg.Tensor(np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 3.0], [0.0, 1.0, 4.0]]), requires_grad=True)
+    with pytest.raises(DifferentiabilityError, match="pivot is zero"):
+        vsl.lu(a)[2][1, 1].backward()
+    vsl.lu(a)[2][0, 1].backward()
+    np.testing.assert_allclose(a.grad, [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: vsl.eigvals(a, np.zeros((2, 2))), lambda a: vsl.signm(a * 0), lambda a: vsl.null_space(a),
+        lambda a: vsl.eig(a, np.eye(2), homogeneous_eigvals=True), lambda a: vsl.rq(a.astype(np.float32) * 0),
+    ],
+)  # fmt: skip
+def test_results_that_are_not_unique_are_refused(call):
+    with pytest.raises(UnsupportedFunctionError):
+        call(vg.Tensor(np.array([[2.0, 1.0], [1.0, 3.0]]), requires_grad=True))

@@ -249,3 +249,16 @@ def test_default_frequencies_depend_on_the_sampling_rate_and_their_responses_do_
     np.testing.assert_allclose(w.detach().numpy(), wanted[0])
     np.testing.assert_allclose(vg.autograd.grad(w.sum(), rate, retain_graph=True)[0].item(), wanted[0].sum() / 2.0)
     np.testing.assert_allclose(vg.autograd.grad((h.real + h.imag).sum(), rate)[0].item(), 0.0, atol=1e-12)
+
+
+def test_calls_that_scipy_refuses_raise_its_errors():
+    x = vg.Tensor(np.arange(4.0), requires_grad=True)
+    with pytest.raises(ValueError, match="CZT"):
+        ours.czt(x, m=4.0)
+    with pytest.raises(UnsupportedFunctionError, match="shape"):
+        ours.csd(x, [])
+
+
+def test_an_impulse_response_at_one_time_has_its_shape():
+    times, found = ours.impulse((vg.Tensor([1.0], requires_grad=True), [1.0, 2.0]), T=5)
+    assert times.shape == found.shape == ()

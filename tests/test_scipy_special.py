@@ -234,3 +234,22 @@ def test_derivatives_of_shifted_jacobi_polynomials_wrt_parameters_and_degree():
 
 def test_derivatives_of_polygamma_of_arrays_of_orders():
     assert gradcheck(lambda x: ours.polygamma(np.array([[1], [2]]), x), [leaf_of(X)])
+
+
+@pytest.mark.parametrize("name", ["kn", "yn", "jv", "beta", "betaln", "xlogy", "gammainc", "binom", "eval_legendre"])
+@pytest.mark.parametrize("numbers", [(2, np.float32(0.5)), (np.array([2]), np.float32(0.5)), (2.0, np.float32(0.5))])
+def test_results_have_the_dtype_and_precision_of_scipys_loop(name, numbers):
+    order, x = numbers
+    dispatched = (theirs,) if name in ("kn", "yn", "beta", "betaln") else ()
+    for function in (getattr(module, name) for module in (ours, *dispatched)):
+        found = function(order, vg.Tensor(np.array([x]), requires_grad=True))
+        expected = getattr(theirs, name)(order, np.array([x]))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found.detach(), expected, rtol=1e-12 if found.dtype == float else 1e-6)
+
+
+def test_empty_orders_give_empty_results():
+    for name in ("spherical_jn", "spherical_kn", "eval_gegenbauer"):
+        rest = (0.5,) if name == "eval_gegenbauer" else ()
+        found = getattr(ours, name)(np.zeros(0, int), *rest, vg.Tensor(0.5, requires_grad=True))
+        assert found.shape == (0,)

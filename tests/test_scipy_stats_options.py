@@ -9,6 +9,8 @@ import pytest
 
 theirs = pytest.importorskip("scipy.stats")
 
+from leaves import leaf_of  # noqa: E402
+
 import viewgrad as vg  # noqa: E402
 from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import stats as ours  # noqa: E402
@@ -247,8 +249,6 @@ def test_expected_values_have_gradients_of_parameters_bounds_and_captured_tensor
     factor = vg.Tensor(1.5, requires_grad=True)
     assert vg.autograd.grad(ours.gamma(2.0).expect(lambda x: factor * x), factor)[0].item() == pytest.approx(2.0)
     assert ours.poisson(2.0).expect(lambda k: k**2) == pytest.approx(6.0)
-    with pytest.raises(UnsupportedFunctionError, match=r"poisson\.expect"):
-        ours.poisson(vg.Tensor(2.0, requires_grad=True)).expect()
 
 
 def test_dirichlet_multinomial():
@@ -258,3 +258,27 @@ def test_dirichlet_multinomial():
     np.testing.assert_allclose(found.detach().numpy(), theirs.dirichlet_multinomial.logpmf(counts, [1.0, 2.0, 3.0], 6))
     assert vg.autograd.gradcheck(lambda a: ours.dirichlet_multinomial.pmf(counts[:2], a, 6), (alpha,))
     np.testing.assert_allclose(np.asarray(ours.dirichlet_multinomial.mean([1.0, 2.0], 3)), [1.0, 2.0])
+
+
+def test_expected_values_of_integers_have_gradients_of_parameters_and_captured_tensors():
+    mean, factor = vg.Tensor(2.0, requires_grad=True), vg.Tensor(3.0, requires_grad=True)
+    found = ours.poisson(mean).expect(lambda k: factor * k * k)
+    assert found.item() == pytest.approx(18.0)
+    assert [each.item() for each in vg.autograd.grad(found, [mean, factor])] == pytest.approx([15.0, 6.0])
+    options = {"loc": 2, "lb": 3, "ub": 6, "conditional": True}
+    assert vg.autograd.gradcheck(lambda p: ours.binom.expect(None, (5, p), **options), leaf_of(0.3))
+    wanted = theirs.binom.expect(None, (5, 0.3), **options)
+    assert ours.binom.expect(None, (5, leaf_of(0.3)), **options).item() == pytest.approx(wanted)
+
+
+@pytest.mark.filterwarnings("ignore:expect")
+def test_expected_values_that_converge_too_slowly_are_refused():
+    with pytest.raises(UnsupportedFunctionError, match=r"zipf\.expect"):
+        ours.zipf.expect(None, (leaf_of(2.5),))
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_quantiles_have_infinite_slopes_where_the_density_vanishes():
+    for q in (0.0, 1.0):
+        point = leaf_of(q)
+        assert np.isinf(vg.autograd.grad(ours.anglit.ppf(point), point)[0].item())

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
 from ..adoption import adopting
+from ..errors import DifferentiabilityError, UnsupportedFunctionError
 from ..numpy.matrices import matrix
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values, plain_values
-from ..operators.numpy_api.dispatch import ufunc_call
+from ..operators.numpy_api.dispatch import PYTHONS, dtypes_of_loop, in_loops_precision, ufunc_call
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
 
-PYTHONS: Final = frozenset({int, float, complex})  # types whose dtype depends on the other arguments
 # Options that affect only SciPy's speed, or which arrays it overwrites.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
 
@@ -236,12 +237,11 @@ def maker(
                     return ufunc_call(call, ufunc)(*args, **kwargs)
             if not carries_history(args) and not carries_history(kwargs) and further.isdisjoint(kwargs):
                 return of_plain(scipys, *args, **kwargs)
-            if is_checked and further.isdisjoint(kwargs) and not any(map(callable, kwargs.values())):
-                form = accepted and form_of((name, args, kwargs))
-                if accepted is None or not (accepted.has(form) and all(map(has_ordinary_values, arrays_in(args)))):
-                    scipys_result(scipys, args, kwargs)
-                    if accepted is not None:
-                        accepted.add(form)
+            is_new = not further.isdisjoint(kwargs)
+            form = form_of((name, args, kwargs)) if accepted is not None and not is_new else None
+            checked = None
+            if is_checked and not is_new and not _is_accepted(accepted, form, args, kwargs):
+                checked = scipys_result(scipys, args, kwargs)
             given = {key: value for key, value in kwargs.items() if key not in IDLE}
             unknown = [] if takes_all else sorted(given.keys() - known.keys())
             if unknown:
@@ -249,11 +249,15 @@ def maker(
                 raise lost(
                     f"{module.__name__}.{name}", f"options that are not supported for tensors with a history: {options}"
                 )
-            is_new = not further.isdisjoint(kwargs)
             wanted = scipys_result(scipys, args, kwargs) if is_compared and ufunc is None and not is_new else None
-            result = composed(name, function, args, given)
+            inputs = args if ufunc is None or ufunc.nin == 1 else in_loops_precision(ufunc, args)
+            with _errors_of(scipys, args, kwargs, is_known=is_new or checked is not None):
+                result = composed(name, function, inputs, given)
+            if checked is not None and accepted is not None:
+                _check_shapes(f"{module.__name__}.{name}", result, checked)
+                accepted.add(form)
             if observed() is not None:
-                return result if ufunc is None else _in_dtype(result, _dtype_of_result(ufunc, args))
+                return result if ufunc is None else _in_dtype(result, dtypes_of_loop(ufunc, args)[-1])
             if ufunc is not None:
                 plain = [each if type(each) in PYTHONS else plain_values(as_argument(each)) for each in args]
                 with np.errstate(all="ignore"):
@@ -268,24 +272,49 @@ def maker(
     return make
 
 
+def _is_accepted(accepted: Accepted | None, form: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Return whether a call need not be checked by SciPy; calls with functions as options are not."""
+    if any(map(callable, kwargs.values())):
+        return True
+    return accepted is not None and accepted.has(form) and all(map(has_ordinary_values, arrays_in(args)))
+
+
+@contextlib.contextmanager
+def _errors_of(scipys: Callable[..., Any], args: Any, kwargs: dict[str, Any], *, is_known: bool) -> Iterator[None]:
+    """Replace the errors of a counterpart by those that SciPy's function raises for the same arguments, if any."""
+    try:
+        yield
+    except (UnsupportedFunctionError, DifferentiabilityError):
+        raise
+    except Exception:
+        if not is_known:
+            scipys_result(scipys, args, kwargs)
+        raise
+
+
+def _check_shapes(name: str, result: Any, wanted: Any) -> None:
+    """Raise an error if a result, or one of several, has another shape than SciPy's."""
+    if isinstance(wanted, (Tensor, np.ndarray)) and result.shape != wanted.shape:
+        raise lost(name, f"its formula for tensors returns the shape {result.shape}, SciPy returns {wanted.shape}")
+    if isinstance(wanted, tuple):
+        for each, other in zip(result, wanted):
+            _check_shapes(name, each, other)
+
+
 def _compared(name: str, result: Any, wanted: Any) -> Any:
     """Return a result, or each of several, with the dtype of SciPy's and with its values at edges."""
     if isinstance(wanted, tuple):
         return tuple(_compared(name, *each) for each in zip(result, wanted, strict=True))
     if not isinstance(wanted, (Tensor, np.ndarray, np.generic)):
         return result
-    wanted = plain_values(wanted)
-    return at_edges(name, _in_dtype(as_operand(result), wanted.dtype), wanted)
+    wanted, result = plain_values(wanted), as_operand(result)
+    if result.shape != wanted.shape and not wanted.size:  # no element of an empty array has chosen a formula
+        result = result.broadcast_to(wanted.shape)
+    return at_edges(name, _in_dtype(result, wanted.dtype), wanted)
 
 
 def _in_dtype(result: Any, dtype: Any) -> Any:
     return result if result.dtype == dtype else result.astype(dtype)
-
-
-def _dtype_of_result(ufunc: np.ufunc, args: Any) -> Any:
-    """Return the dtype of the result of a function's compiled loop; Python's numbers adapt to the other arguments."""
-    kinds = [type(each) if type(each) in PYTHONS else numbers(each).dtype for each in args]
-    return ufunc.resolve_dtypes((*kinds, None))[-1]
 
 
 def with_value_of(found: Any, function: Callable[..., Any], *args: Any) -> Any:
@@ -380,6 +409,9 @@ def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., 
 
 
 def detached(value: Any) -> Any:
-    """Return a value without its history; tensors in nested lists are combined, as for an argument."""
-    value = as_argument(value)
+    """Return a value without its history; tensors in nested lists are combined if their shapes agree."""
+    try:
+        value = as_argument(value)
+    except ValueError:
+        return type(value)(map(detached, value))
     return value.detach() if hasattr(value, "detach") else value

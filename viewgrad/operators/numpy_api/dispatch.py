@@ -57,7 +57,7 @@ def _adapters(numpy: Any, function: Callable[..., Any]) -> Iterator[tuple[Adapte
     if isinstance(numpy, tuple):
         yield UFUNCS, numpy, ufunc_method(function, *numpy)
     elif isinstance(numpy, np.ufunc):
-        call = ufunc_call(function, numpy)
+        call = ufunc_call(function if _promotes_as_numpy(numpy) else _in_loops_precision(function, numpy), numpy)
         yield UFUNCS, (numpy, "__call__"), call
         if numpy.nin == 2 and numpy.signature is None:
             yield UFUNCS, (numpy, "outer"), ufunc_outer(call)
@@ -120,6 +120,45 @@ def of_dtype(result: Any, dtype: Any) -> Any:
 
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
+
+PYTHONS: Final = frozenset({int, float, complex})  # types whose dtype depends on the other arguments
+SINGLE: Final = frozenset(map(np.dtype, ("float16", "float32", "complex64")))
+
+
+def dtypes_of_loop(ufunc: np.ufunc, inputs: Any) -> tuple[Any, ...]:
+    """Return the dtypes of the arguments and the result of the compiled loop that a ufunc selects."""
+    kinds = [type(each) if type(each) in PYTHONS else as_operand(each).dtype for each in inputs]
+    return ufunc.resolve_dtypes((*kinds, None))
+
+
+def _promotes_as_numpy(ufunc: np.ufunc) -> bool:
+    """Return whether dtypes are promoted as by NumPy's arithmetic, which SciPy's functions of several arguments do not.
+    """
+    return ufunc.nin == 1 or ufunc.nout > 1 or getattr(np, ufunc.__name__, None) is ufunc
+
+
+def in_loops_precision(ufunc: np.ufunc, inputs: Any) -> Any:
+    """Return the inputs, converted from single to double precision where the loop that a ufunc selects has doubles.
+
+    SciPy's loops for `beta(x, 2)` and `kn(2, x)` do, whereas operators compute in the precision of their tensors.
+    """
+    if not any(getattr(each, "dtype", None) in SINGLE for each in inputs):
+        return inputs
+    kinds = dtypes_of_loop(ufunc, inputs)
+    if kinds[-1].char not in "dD":
+        return inputs
+    return tuple([
+        as_operand(each).astype(kind) if getattr(each, "dtype", None) in SINGLE else each
+        for each, kind in zip(inputs, kinds)
+    ])  # fmt: skip
+
+
+def _in_loops_precision(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*inputs: Any) -> Any:
+        return function(*in_loops_precision(ufunc, inputs))
+
+    return call
 
 
 def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:

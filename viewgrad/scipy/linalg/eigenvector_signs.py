@@ -18,19 +18,30 @@ def signs_between(vectors: Any, wanted: Any) -> Any:
 
 
 def order_of_scipy(values: Any, a: Any, b: Any) -> Any:
-    """Return the positions of generalized eigenvalues in SciPy's order; unchanged if some are equal."""
-    wanted = scipy.linalg.eigvals(plain_values(a), plain_values(b))
+    """Return the positions of eigenvalues of one or two matrices in SciPy's order; unchanged if some are equal."""
+    wanted = scipy.linalg.eigvals(plain_values(a), _plain(b))
     order = np.abs(plain_values(values)[:, None] - wanted).argmin(0)
     known = np.array_equal(np.sort(order), np.arange(order.size))
     return order if known else np.arange(order.size)
 
 
 def in_order_of_scipy(values: Any, vectors: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Return generalized eigenvalues and eigenvectors in SciPy's order; real vectors have SciPy's signs."""
-    wanted = scipy.linalg.eig(plain_values(a), plain_values(b))
+    """Return eigenvalues and eigenvectors of one or two matrices in SciPy's order; real vectors have SciPy's signs."""
+    wanted = scipy.linalg.eig(plain_values(a), _plain(b))
     order = np.abs(plain_values(values)[:, None] - wanted[0]).argmin(0)
     if not np.array_equal(np.sort(order), np.arange(order.size)):  # some are equal
         return values, vectors
     values, vectors = values[order], vectors[:, order]
     signs = signs_between(vectors, wanted[1])
-    return values, vectors * np.where(np.isclose(signs.imag, 0, atol=1e-9), signs.real, 1)
+    tolerance = 1e-3 if vectors.dtype.char in "fF" else 1e-9
+    return values, vectors * np.where(np.isclose(signs.imag, 0, atol=tolerance), signs.real, 1)
+
+
+def largest_elements(vectors: Any) -> Any:
+    """Return the size of the largest element of each column, which is 1 in LAPACK's eigenvectors of two matrices."""
+    sizes = np.abs(vectors.real) + np.abs(vectors.imag) if vectors.is_complex() else np.abs(vectors)
+    return sizes.max(0)
+
+
+def _plain(b: Any) -> Any:
+    return None if b is None else plain_values(b)

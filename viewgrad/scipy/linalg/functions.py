@@ -11,14 +11,14 @@ import scipy.linalg  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..implicit_diff import STEPS
-from ..wrap import floating, maker, vector
+from ..wrap import Accepted, floating, maker, vector
 from .eigenvector_signs import signs_between
 from .solve import MADE as BASE
 from .solve import self_adjoint, without_pivots
 from .stacks import stacked
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.linalg, MADE)
+made: Final = maker(scipy.linalg, MADE, is_checked=True, accepted=Accepted())
 compared: Final = maker(scipy.linalg, MADE, is_compared=True)
 expm: Final = BASE["expm"]
 
@@ -90,7 +90,10 @@ def signm(A: Any, **options: Any) -> Any:
     a = found = floating(A)
     more = STEPS
     while more:
-        last, found = found, (found + np.linalg.inv(found)) / 2
+        try:
+            last, found = found, (found + np.linalg.inv(found)) / 2
+        except np.linalg.LinAlgError as error:
+            raise lost("scipy.linalg.signm", "the sign of a singular matrix has no derivative") from error
         gap = np.abs(plain_values(found) - plain_values(last)).max()
         more -= bool(gap <= 1e-10 * np.abs(plain_values(found)).max())
         if not np.isfinite(gap):
@@ -167,7 +170,7 @@ def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
     return factor[np.argsort(order)], np.diag(np.diagonal(upper)), as_tensors(order)
 
 
-@made
+@compared
 @stacked(2)
 def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
     """Return the factors R and Q."""
@@ -197,11 +200,13 @@ def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return
 
 
 @made
+@stacked(2)
 def orth(A: Any, rcond: Any = None) -> Any:
     """Return an orthonormal basis of the range of a matrix."""
     a = floating(A)
-    count = scipy.linalg.orth(np.array(plain_values(a)), rcond).shape[1]
-    return np.linalg.svd(a, full_matrices=False)[0][:, :count]
+    wanted = scipy.linalg.orth(np.array(plain_values(a)), rcond)
+    basis = np.linalg.svd(a, full_matrices=False)[0][:, : wanted.shape[1]]
+    return basis * signs_between(basis, wanted)
 
 
 def _basis(a: Any) -> Any:
@@ -243,6 +248,7 @@ def _symmetric(ab: Any, lower: bool) -> Any:
 
 
 @made
+@stacked(2)
 def cholesky_banded(ab: Any, lower: bool = False) -> Any:
     """Return the Cholesky factor of a banded matrix, stored by diagonals."""
     bands = floating(ab)
@@ -260,6 +266,11 @@ def cholesky_banded(ab: Any, lower: bool = False) -> Any:
 def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
     """Return the solution of a system, given the factor of its banded matrix."""
     factor, lower = cb_and_lower
+    return _cho_solve_banded(factor, b, lower)
+
+
+@stacked(2, None)
+def _cho_solve_banded(factor: Any, b: Any, lower: Any) -> Any:
     return BASE["cho_solve"]((_triangle(floating(factor), bool(lower)), lower), b)
 
 
@@ -290,6 +301,7 @@ def _eigenpairs(matrix: Any, name: str, args: tuple[Any, ...], vectors: bool, se
 
 
 @made
+@stacked(2)
 def eig_banded(
     a_band: Any,
     lower: bool = False,
@@ -312,10 +324,11 @@ def eigvals_banded(
     a_band: Any, lower: bool = False, overwrite_a_band: bool = False, select: Any = "a", select_range: Any = None
 ) -> Any:
     """Return the eigenvalues of a symmetric banded matrix."""
-    return MADE["eig_banded"](a_band, lower, True, select=select, select_range=select_range)
+    return MADE["eig_banded"](a_band, lower, eigvals_only=True, select=select, select_range=select_range)
 
 
 @made
+@stacked(1, 1)
 def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "a", select_range: Any = None) -> Any:
     """Return the eigenvalues and eigenvectors of a symmetric tridiagonal matrix."""
     d, e = floating(d), floating(e)
@@ -366,10 +379,11 @@ def leslie(f: Any, s: Any) -> Any:
 def fiedler(a: Any) -> Any:
     """Return the matrix of the distances between numbers."""
     a = vector(a, "linalg.fiedler") * 1.0
-    return np.abs(a[:, None] - a[None, :])
+    return np.abs(a[:, None] - a[None, :]) if a.size else a
 
 
 @made
+@stacked(1)
 def diagsvd(s: Any, M: int, N: int) -> Any:
     """Return the rectangular matrix with a given diagonal."""
     s = floating(s)

@@ -16,10 +16,10 @@ from ...errors import DifferentiabilityError
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..implicit_diff import root_of_many
-from ..wrap import floating, maker
+from ..wrap import Accepted, floating, maker
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.linalg, MADE)
+made: Final = maker(scipy.linalg, MADE, is_checked=True, accepted=Accepted())
 
 
 def _rotated(a: Any, q: Any, rows: Any, columns: Any, equations: Callable[[Any], Any]) -> tuple[Any, Any]:

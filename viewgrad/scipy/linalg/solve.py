@@ -20,12 +20,12 @@ from ...tensor.tensor import from_array
 from ..implicit_diff import STEPS
 from ..sparse.arrays import ARRAYS
 from ..sparse.linalg import spsolve
-from ..wrap import maker, numbers, vector
-from .eigenvector_signs import in_order_of_scipy, order_of_scipy, signs_between
+from ..wrap import Accepted, maker, numbers, vector
+from .eigenvector_signs import in_order_of_scipy, largest_elements, order_of_scipy, signs_between
 from .stacks import stacked
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.linalg, MADE)
+made: Final = maker(scipy.linalg, MADE, is_checked=True, accepted=Accepted())
 compared: Final = maker(scipy.linalg, MADE, is_compared=True)
 
 
@@ -175,14 +175,24 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
 def without_pivots(a: Any) -> tuple[Any, Any]:
     """Return the triangular factors of a matrix whose rows are already permuted."""
     m, n = a.shape
-    work = a.clone()
-    for k in range(min(m - 1, n)):
-        work[k + 1 :, k] = work[k + 1 :, k] / work[k, k]
-        if k + 1 < n:
-            work[k + 1 :, k + 1 :] = work[k + 1 :, k + 1 :] - work[k + 1 :, k : k + 1] * work[k : k + 1, k + 1 :]
+    work = eliminated(a)
     size = min(m, n)
     lower = np.tril(work, -1)[:, :size] + np.eye(m, size, dtype=a.dtype)
     return lower, np.triu(work)[:size]
+
+
+def eliminated(a: Any) -> Any:
+    """Return both triangular factors in one matrix; the rows are already permuted."""
+    m, n = a.shape
+    work = a.clone()
+    for k in range(min(m - 1, n)):
+        if plain_values(work[k, k]) == 0:  # as in LAPACK; pivoting leaves only zeros below
+            work[k + 1 :, k] = Undetermined.apply(work[k + 1 :, k], "a pivot is zero, so the factors are not unique")
+        else:
+            work[k + 1 :, k] = work[k + 1 :, k] / work[k, k]
+        if k + 1 < n:
+            work[k + 1 :, k + 1 :] = work[k + 1 :, k + 1 :] - work[k + 1 :, k : k + 1] * work[k : k + 1, k + 1 :]
+    return work
 
 
 @made
@@ -194,8 +204,7 @@ def lu_factor(a: Any) -> Any:
     order = np.arange(a.shape[0])
     for place, other in enumerate(pivots):
         order[[place, other]] = order[[other, place]]
-    lower, upper = without_pivots(np.take(a, order, 0))
-    return np.tril(lower, -1) + upper, as_tensors(pivots)
+    return eliminated(np.take(a, order, 0)), as_tensors(pivots)
 
 
 @made
@@ -229,6 +238,11 @@ LARGE: Final = 64
 def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     """Return the solution of a system with a banded matrix, whose diagonals are the rows of `ab`."""
     below, above = (int(count) for count in l_and_u)
+    return _solve_banded(ab, b, below, above)
+
+
+@stacked(2, None)
+def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
     ab = numbers(ab)
     diagonals = []
     for row in range(below + above + 1):
@@ -239,6 +253,7 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
 
 
 @made
+@stacked(2, None)
 def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
     """Return the solution of a system with a symmetric positive definite banded matrix."""
     ab = numbers(ab)
@@ -335,28 +350,33 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     if mode == "r":
         return (r,)
     rest = np.array(scipy.linalg.qr(plain_values(a))[0][:, columns:])
-    return np.concatenate([q, Undetermined.apply(a, as_tensors(rest))], -1), r
+    rest = Undetermined.apply(
+        a.reshape(-1)[:1] * 0.0 + rest,
+        "the columns that mode='full' adds to the orthogonal factor are arbitrary, so they have no derivative; "
+        "use mode='economic'",
+    )
+    return np.concatenate([q, rest], -1), r
 
 
 class Undetermined(Function):
-    """Values that depend on a matrix in an arbitrary way and therefore have no derivative."""
+    """Values that are not unique, and therefore have no derivative."""
 
     @staticmethod
-    def forward(ctx: Any, matrix: Any, values: Any) -> Any:
-        """Return the values with a history that leads to the matrix."""
+    def forward(ctx: Any, values: Any, reason: str) -> Any:
+        """Return the values."""
+        ctx.reason = reason
         return values.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Raise an error, since there is no gradient.
+        """Return a zero gradient if nothing depends on the values.
 
         Raises:
-            DifferentiabilityError: always.
+            DifferentiabilityError: otherwise.
         """
-        raise DifferentiabilityError(
-            "the columns that mode='full' adds to the orthogonal factor are arbitrary, so they have no derivative; "
-            "use mode='economic'"
-        )
+        if np.any(plain_values(grads[0])):
+            raise DifferentiabilityError(ctx.reason)
+        return grads[0], None
 
 
 @made
@@ -377,11 +397,13 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
     a = numbers(a)
     given = dict(options)
     options.pop("driver", None)
+    kind = options.pop("type", 1)
     if options:
         known = ("subset_by_index", "subset_by_value")
         if any(value is not None and name not in known for name, value in options.items()):
             raise TypeError(f"eigh of tensors does not support {', '.join(options.keys() - set(known))}")
-        found = _selected(MADE["eigh"](a, b, lower, eigvals_only), a, b, lower, options)
+        whole = MADE["eigh"](a, b, lower=lower, eigvals_only=eigvals_only, type=kind)
+        found = _selected(whole, a, b, lower, options | {"type": kind})
         return found if eigvals_only else _with_signs_of_scipy(found[0], found[1], a, b, lower=lower, **given)
     triangle = "L" if lower else "U"
     if b is None:
@@ -390,11 +412,15 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
         values, vectors = np.linalg.eigh(a, triangle)  # type: ignore[call-overload]
         return _with_signs_of_scipy(values, vectors, a, None, lower=lower, **given)
     factor = np.linalg.cholesky(self_adjoint(numbers(b), lower))
-    inner = np.linalg.solve(factor, np.linalg.solve(factor, self_adjoint(a, lower)).mT.conj())
+    a_full = self_adjoint(a, lower)
+    if kind == 1:
+        inner = np.linalg.solve(factor, np.linalg.solve(factor, a_full).mT.conj())
+    else:  # the eigenvalues of a @ b and b @ a
+        inner = factor.mT.conj() @ a_full @ factor
     if eigvals_only:
         return np.linalg.eigvalsh(inner)
     values, vectors = np.linalg.eigh(inner)
-    vectors = np.linalg.solve(factor.mT.conj(), vectors)
+    vectors = factor @ vectors if kind == 3 else np.linalg.solve(factor.mT.conj(), vectors)
     return _with_signs_of_scipy(values, vectors, a, b, lower=lower, **given)
 
 
@@ -422,39 +448,56 @@ def _selected(found: Any, a: Any, b: Any, lower: bool, options: dict[str, Any]) 
 @made
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
     """Return the eigenvalues of a symmetric matrix."""
-    return MADE["eigh"](a, b, lower, True, **options)
+    return MADE["eigh"](a, b, lower=lower, eigvals_only=True, **options)
 
 
 @made
 @stacked(2, 2)
-def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
-    """Return the eigenvalues and eigenvectors of a matrix, with left eigenvectors first."""
-    if options or (left and b is not None):
-        raise TypeError("eig of tensors does not support homogeneous_eigvals, or left eigenvectors with b")
-    product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, homogeneous_eigvals: bool = False) -> Any:
+    """Return the eigenvalues and eigenvectors of a matrix, or of a pair of them, with left eigenvectors first."""
+    if homogeneous_eigvals and b is not None:
+        raise lost("scipy.linalg.eig", "the scale of homogeneous eigenvalues of two matrices is arbitrary")
+    values, *vectors = _eigensystem(numbers(a), None if b is None else numbers(b), left, right)
+    if homogeneous_eigvals:
+        values = np.stack([values, np.ones_like(values)])
+    return (values, *vectors) if vectors else values
+
+
+def _eigensystem(a: Any, b: Any, left: bool, right: bool) -> tuple[Any, ...]:
+    """Return the eigenvalues and the wanted eigenvectors, in SciPy's order."""
+    try:
+        product = a if b is None else np.linalg.solve(b, a)
+    except np.linalg.LinAlgError as error:
+        raise lost("scipy.linalg.eig", "infinite eigenvalues have no derivative; b is singular") from error
+    in_order = b is None and product.dtype.char not in "fF"  # rounded values may be in another order
     if not right and not left:
         values = np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))
-        return values if b is None else values[order_of_scipy(values, numbers(a), numbers(b))]
+        return (values if in_order else values[order_of_scipy(values, a, b)],)
     values, vectors = np.linalg.eig(product)
-    if b is not None:
-        values, vectors = in_order_of_scipy(values, vectors, numbers(a), numbers(b))
+    if not in_order:
+        values, vectors = in_order_of_scipy(values, vectors, a, b)
     if vectors.dtype.kind == "c" and product.dtype.kind != "c" and not plain_values(values).imag.any():
         vectors = vectors.real  # NumPy 2.5 always returns complex eigenvalues
     values = values.astype(np.result_type(values.dtype, np.complex64))
     if not left:
         return values, vectors
     duals = np.linalg.inv(vectors).conj().mT
-    duals = duals / np.linalg.norm(duals, axis=0)
-    wanted = scipy.linalg.eig(plain_values(product), left=True, right=False)[1]
+    if b is not None:
+        duals = np.linalg.solve(b.conj().mT, duals)
+    second = None if b is None else plain_values(b)
+    wanted = scipy.linalg.eig(plain_values(a), second, left=True, right=right)[1]
+    sizes = np.linalg.norm(duals, axis=0)
+    is_unit = np.isclose(np.linalg.norm(wanted, axis=0), 1, atol=1e-4)  # SciPy 1.17 normalizes only some of a pair's
+    duals = duals / (sizes if is_unit.all() else np.where(is_unit, sizes, largest_elements(duals)))
     phases = (plain_values(duals).conj() * wanted).sum(0)
     duals = duals * (phases / np.abs(phases))
     return (values, duals, vectors) if right else (values, duals)
 
 
 @made
-def eigvals(a: Any, b: Any = None, **options: Any) -> Any:
+def eigvals(a: Any, b: Any = None, homogeneous_eigvals: bool = False) -> Any:
     """Return the eigenvalues of a matrix."""
-    return MADE["eig"](a, b, False, False, **options)
+    return MADE["eig"](a, b, left=False, right=False, homogeneous_eigvals=homogeneous_eigvals)
 
 
 @made
@@ -509,7 +552,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 @made
 def null_space(A: Any, rcond: Any = None) -> Any:
     """Raise an error, since the basis of a null space is arbitrary."""
-    raise TypeError("the basis of the null space is arbitrary, so it has no derivative; use np.linalg.svd")
+    raise lost("scipy.linalg.null_space", "the basis of a null space is arbitrary; use np.linalg.svd")
 
 
 # -- special matrices --------------------------------------------------------------------------------------------------

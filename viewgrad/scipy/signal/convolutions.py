@@ -11,10 +11,10 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.conversion import plain_values
 from ...tensor.tensor import from_array
-from ..wrap import floating, maker, scipys_result, single_like
+from ..wrap import Accepted, floating, maker, scipys_result, single_like
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 all_pole = OPERATORS["_all_pole"].function
 
 

@@ -11,12 +11,12 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import ndimage
-from ..wrap import floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers, single_like
 from .convolutions import MADE as CONVOLUTIONS
 from .convolutions import sections_of
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 
 
 def _along(x: Any, axis: int) -> Any:

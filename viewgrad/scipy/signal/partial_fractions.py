@@ -9,11 +9,11 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
-from ..wrap import floating, maker, numbers
+from ..wrap import Accepted, floating, maker, numbers
 from .filtering import MADE as FILTERING
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 
 
 def _trimmed(coefficients: Any, end: str) -> Any:

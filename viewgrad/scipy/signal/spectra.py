@@ -10,11 +10,11 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..wrap import floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers, single_like
 from .convolutions import MADE as CONVOLUTIONS
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 checked: Final = maker(scipy.signal, MADE, is_checked=True)
 BOUNDARIES: Final = {"even": "reflect", "constant": "edge", "zeros": "constant"}
 

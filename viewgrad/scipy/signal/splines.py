@@ -14,11 +14,11 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from .. import ndimage
-from ..wrap import floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers, single_like
 from .convolutions import MADE as CONVOLUTIONS
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 CUBIC, QUADRATIC = -2.0 + math.sqrt(3.0), -3.0 + 2.0 * math.sqrt(2.0)  # the poles of the filters
 
 

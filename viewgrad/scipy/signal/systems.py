@@ -372,7 +372,8 @@ def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
     a, b, c, d = state_space(system)
     times = _times(scipy.signal.impulse, system, T, N)
     start = b.reshape(-1) if X0 is None else b.reshape(-1) + floating(X0)
-    return MADE["lsim"]((a, b, c, d), None, times, start, interp=False)[:2]
+    found = MADE["lsim"]((a, b, c, d), None, times, start, interp=False)[1]
+    return (times if T is None else numbers(T)), found
 
 
 def _step_of(dt: Any) -> float:

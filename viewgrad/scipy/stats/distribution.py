@@ -26,6 +26,8 @@ HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 # The location and scale of the standard form, used for omitted parameters; no operation uses them.
 STANDARD_LOC: Final = 0.0
 STANDARD_SCALE: Final = 1.0
+NEGLIGIBLE: Final = 1e-13  # sums over integers extend twice as far as to this probability of the tails
+MOST_TERMS: Final = 100_000
 STATIONARY: Final = 1e-2  # the slope of the mean log-likelihood, per parameter, that SciPy's search may leave
 Formula = Callable[..., Any]
 # Methods of SciPy's distributions in standard form, which programs call for speed.
@@ -321,6 +323,8 @@ class Distribution(NamedDistribution):
                 beside = np.asarray(self.scipy.pdf(np.nextafter(place, plain_values(z)), *given_shapes))
             # SciPy's density at an end may be 0 although its limit is infinite.
             density = np.where((density == 0) & (beside > 1.0), np.inf, density)
+            rounded = np.isfinite(density) & (np.abs(beside - density) > 0.5 * np.abs(beside))
+            density = np.where(rounded & (beside < 1e-8), 0.0, density)  # such as cos(pi / 2)
             density = np.where(np.isinf(place), 0.0, density)
             rise = np.where(chosen, q - given, 1.0)
             # Square roots for infinite slopes; higher derivatives, which are unknown, are infinite.
@@ -455,10 +459,9 @@ class Distribution(NamedDistribution):
             conditional: whether to divide by the probability of the interval between the bounds.
             options: those of `scipy.integrate.quad`.
         """
-        if self.discrete:
-            located = {"loc": loc, "lb": lb, "ub": ub, "conditional": conditional, **options}
-            return self.__getattr__("expect")(func, args, **located)
         func = adopted_callable(func) if func is not None else lambda x: x
+        if self.discrete:
+            return self._expected_sum(func, args, loc, lb, ub, conditional, options)
         parameters = (*args, loc, scale)
         low, high = self._support(*map(numbers, args))
         low, high = loc + scale * low if lb is None else lb, loc + scale * high if ub is None else ub
@@ -470,6 +473,32 @@ class Distribution(NamedDistribution):
 
         total = sum(quad(weighted, *pair, **options)[0] for pair in itertools.pairwise(places))
         return total / (self.sf(low, *parameters) - self.sf(high, *parameters)) if conditional else total
+
+    def _expected_sum(
+        self, func: Formula, args: Any, loc: Any, lb: Any, ub: Any, conditional: bool, options: dict[str, Any]
+    ) -> Any:
+        """Return the expected value of a function of an integer; see `expect`."""
+
+        def plain_func(k: Any) -> Any:
+            return np.asarray(plain_values(numbers(func(as_tensors(np.array(k)))).detach()))
+
+        given = plain_values((lb, ub))
+        wanted = self.scipy.expect(plain_func, plain_values(args), plain_values(loc), *given, conditional, **options)
+        parameters = (*args, loc)
+        low, high = self.scipy.support(*plain_values(parameters))
+        low, high = (low if given[0] is None else given[0]), (high if given[1] is None else given[1])
+        first, last = self.scipy.ppf([NEGLIGIBLE, 1.0 - NEGLIGIBLE], *plain_values(parameters))
+        first, last = max(low, 2 * first - last), min(high, 2 * last - first)
+        total: Any = as_tensors(np.array(math.nan))
+        if last - first < MOST_TERMS:
+            k = as_tensors(np.arange(first, last + 1))
+            total = (func(k) * self.pmf(k, *parameters)).sum()
+            if conditional:
+                total = total / (self.sf(low - 1, *parameters) - self.sf(high, *parameters))
+        if not np.isclose(plain_values(total), wanted, rtol=1e-6, equal_nan=False):
+            name = f"scipy.stats.{self.name}.expect"
+            raise lost(name, "its sum converges too slowly; pass detach() of the parameters")
+        return total + (wanted - plain_values(total))
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
@@ -510,7 +539,7 @@ class Frozen:
     ) -> Any:
         """Return the expected value of a function; see `Distribution.expect`."""
         shapes, loc, scale = self.dist.scipy._parse_args(*self.args, **self.kwds)
-        located = {"loc": loc} if isinstance(self.dist.scipy, scipy.stats.rv_discrete) else {"loc": loc, "scale": scale}
+        located = {"loc": loc} if self.dist.discrete else {"loc": loc, "scale": scale}
         return self.dist.expect(func, shapes, lb=lb, ub=ub, conditional=conditional, **located, **options)
 
     def __getattr__(self, name: str) -> Any:

@@ -215,6 +215,7 @@ LIFETIMES: Final = (
         "rice", ("b",),
         # The second term is 0, and has the slope that log(i0e) lacks at its kink for b = 0.
         lambda z, b: np.log(z) - 0.5 * (z - b) ** 2 + (np.abs(z * b) - z * b) + np.log(special.i0e(z * b)), positive,
+        cdf=lambda z, b: special.chndtr(z * z, 2.0, b * b),
     ),
 )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,17 @@ class MultivariateT(NamedDistribution):
         return np.exp(self.logpdf(x, loc, shape, df))
 
 
-class Multinomial(NamedDistribution):
+class CountsOfDraws(NamedDistribution):
+    """A distribution of the counts of the outcomes of several draws."""
+
+    logpmf: Callable[..., Any]
+
+    def pmf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the probability of the counts `x`."""
+        return np.exp(self.logpmf(x, *args, **kwargs))
+
+
+class Multinomial(CountsOfDraws):
     """`scipy.stats.multinomial`, differentiable in the probabilities.
 
     The last probability is computed from the others. As in SciPy 1.18, the result is NaN if they do not sum to 1.
@@ -217,12 +228,8 @@ class Multinomial(NamedDistribution):
         p = np.concatenate([p[..., :-1], 1 - p[..., :-1].sum(-1, keepdims=True)], -1)
         return special.gammaln(draws + 1) + (special.xlogy(counts, p) - special.gammaln(counts + 1)).sum(-1)
 
-    def pmf(self, x: Any, n: Any, p: Any) -> Any:
-        """Return the probability of the counts `x` in `n` draws."""
-        return np.exp(self.logpmf(x, n, p))
 
-
-class DirichletMultinomial(NamedDistribution):
+class DirichletMultinomial(CountsOfDraws):
     """`scipy.stats.dirichlet_multinomial`, differentiable in the concentration parameters."""
 
     name = "dirichlet_multinomial"
@@ -242,10 +249,6 @@ class DirichletMultinomial(NamedDistribution):
         each = special.gammaln(counts + alpha) - special.gammaln(alpha) - special.gammaln(counts + 1)
         found = each.sum(-1) + special.gammaln(total) + special.gammaln(draws + 1) - special.gammaln(draws + total)
         return found if np.isfinite(plain).all() else np.where(np.isfinite(plain), found, plain)
-
-    def pmf(self, x: Any, alpha: Any, n: Any) -> Any:
-        """Return the probability of the counts `x` in `n` draws."""
-        return np.exp(self.logpmf(x, alpha, n))
 
 
 class Wishart(NamedDistribution):

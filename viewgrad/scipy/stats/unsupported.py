@@ -21,6 +21,7 @@ class Unsupported(NamedDistribution):
 
     def __init__(self, name: str) -> None:
         self.name, self.scipy = name, getattr(scipy.stats, name)
+        self.discrete = isinstance(self.scipy, scipy.stats.rv_discrete)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
         if carries_history(args) or carries_history(kwargs):
