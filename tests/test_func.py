@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextvars
 import gc
+import random
 import weakref
 
 import attrs
@@ -554,6 +555,30 @@ def test_second_derivatives_agree_between_transforms(program):
         close(found, product)
     for _, found in (functional.hvp(f, x, v), functional.vhp(f, x, v)):
         close(found, product)
+
+
+@pytest.mark.parametrize("size", [1, 3, 6])  # column by column, and at once
+def test_all_columns_of_a_jacobian_have_the_same_random_numbers(size):
+    generator = np.random.default_rng()
+
+    def f(x):
+        drawn = np.random.rand(size) + generator.random(size) + random.random()  # noqa: NPY002
+        return (np.sin(x * drawn) * x[0]).astype(complex).real  # complex numbers prevent computing all at once
+
+    def seeded(transform, f):
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        generator.bit_generator.state = np.random.PCG64(0).state
+        found = transform(f)(np.ones(size))
+        return found, np.random.rand(), random.random(), generator.random()  # noqa: NPY002
+
+    forward, *after = seeded(vg.jacfwd, f)
+    reverse, *expected = seeded(vg.jacrev, f)
+    np.testing.assert_allclose(forward, reverse, atol=1e-12)
+    assert after == expected  # the generators are left as after one call
+    g = lambda x: f(x).sum()
+    found, *_ = seeded(vg.hessian, g)
+    np.testing.assert_allclose(found, seeded(lambda g: vg.jacrev(vg.grad(g)), g)[0], atol=1e-12)
 
 
 def test_hessians_of_trees():

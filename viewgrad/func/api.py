@@ -110,7 +110,8 @@ def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, 
 
     It costs less than `jacrev` if the argument has fewer elements than the output. If `f` consists of the library's
     operators, it is called once and all columns are computed at once if possible; otherwise it is called once for each
-    column.
+    column, with the same random numbers from NumPy's and Python's global generators and from generators that it refers
+    to.
 
     Arguments:
         f, argnums, has_aux, adopt: as for `jacrev`.

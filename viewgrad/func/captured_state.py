@@ -140,7 +140,7 @@ class RandomState:
     def __init__(self, generators: list[Any]) -> None:
         self.generators = generators
         self.states = [_state(each) for each in generators]
-        self.numpy, self.python = np.random.get_state(), random.getstate()  # noqa: NPY002
+        self.numpy, self.python = np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
 
     def restore(self) -> None:
         """Restore the recorded states of all generators."""
@@ -163,8 +163,21 @@ class RandomState:
         """Return the current states of the same generators."""
         return RandomState(self.generators)
 
+    def is_current(self) -> bool:
+        """Return whether no generator was used since its state was recorded."""
+        now = self.again()
+        parts = zip([*self.states, self.numpy, self.python], [*now.states, now.numpy, now.python], strict=True)
+        return all(_is_same(one, two) for one, two in parts)
+
 
 def _state(generator: Any) -> Any:
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
-    return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate()
+    is_numpys = isinstance(generator, np.random.RandomState)
+    return generator.get_state(legacy=False) if is_numpys else generator.getstate()
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    if isinstance(one, dict):
+        return all(_is_same(value, two[key]) for key, value in one.items())
+    return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)

@@ -29,6 +29,7 @@ from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
+from .captured_state import RandomState
 from .tree import Structure, flatten, leaves_like, map_leaves
 
 Function = Callable[..., Any]
@@ -194,10 +195,11 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     @functools.wraps(f, updated=())
     @in_own_context
     def jacobian(*args: Any, **kwargs: Any) -> Any:
+        before = RandomState.of(f, args, kwargs)
         known = _columns_at_once(f, args, kwargs, argnums, has_aux)
-        return column_by_column(*args, **kwargs) if known is None else known[0]
+        return column_by_column(before, args, kwargs) if known is None else known[0]
 
-    def column_by_column(*args: Any, **kwargs: Any) -> Any:
+    def column_by_column(before: RandomState, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         transform = Transform()
         output: Output | None = None
         program = _compiled_jvp_of(f)
@@ -223,7 +225,16 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         inputs: list[Tensor] = []
         given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", _kept(transform.copy, inputs))
         arrays = [tensor._array.copy() for tensor in inputs]
-        columns = [[column(direction, number) for direction in one_hot(array)] for number, array in enumerate(arrays)]
+        draws = None if before.is_current() else True  # by an attempt to compute all columns at once
+        columns: list[list[list[Tensor]]] = []
+        for number, array in enumerate(arrays):
+            columns.append([])
+            for direction in one_hot(array):
+                if draws:
+                    before.restore()
+                columns[-1].append(column(direction, number))
+                if draws is None:
+                    draws = not before.is_current()
         if output is None:  # all inputs are empty
             output = split_output(f(*given, **others), has_aux, "jacfwd")
         trees = []
