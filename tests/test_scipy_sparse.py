@@ -15,6 +15,7 @@ from viewgrad.autograd import gradcheck, gradgradcheck
 from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError
 from viewgrad.scipy import sparse
 from viewgrad.scipy.sparse import jacobian, linalg
+from viewgrad.scipy.sparse.arrays import is_sparse
 
 RNG = np.random.default_rng(0)
 ROWS, COLS = np.array([0, 0, 1, 2, 3, 3, 1, 3, 2]), np.array([0, 2, 1, 3, 0, 3, 1, 3, 2])  # two places occur twice
@@ -63,6 +64,23 @@ PROGRAMS = {
     "dense": lambda d, x: sparse.csr_array(make(d).toarray() * x) @ x,
     "sin": lambda d, x: make(d).sin() @ x,
 }
+
+
+@pytest.mark.parametrize("form", ["csc_array", "csc_matrix"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_shapes_of_sparse_solutions(form, k):
+    plain = getattr(scipy.sparse, form)(np.diag([2.0, 3.0, 4.0]) + np.eye(3, k=1))
+    b = np.arange(3.0 * k).reshape(3, k)
+    for right in (b, scipy.sparse.csc_array(b)):
+        expected = scipy.sparse.linalg.spsolve(plain, right)
+        values = vg.Tensor(plain.data, requires_grad=True)
+        a = getattr(sparse, form)((values, plain.indices, plain.indptr), shape=(3, 3))
+        found = linalg.spsolve(a, right)
+        assert found.shape == expected.shape and scipy.sparse.issparse(expected) == is_sparse(found)
+        dense = found.toarray() if is_sparse(found) else found
+        np.testing.assert_allclose(dense.detach(), expected.toarray() if scipy.sparse.issparse(expected) else expected)
+        dense.sum().backward()
+        assert values.grad.numpy().any()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

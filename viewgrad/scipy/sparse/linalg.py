@@ -141,9 +141,13 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
     Arguments:
         A: a square sparse array.
-        b: the right-hand side, of shape (n,) or (n, k); a sparse one is converted to dense.
+        b: the right-hand side, of shape (n,) or (n, k), dense or sparse.
         permc_spec: how columns are permuted for the factorization.
         use_umfpack: accepted for compatibility; has no effect.
+
+    Returns:
+        The solution: of shape (n,) for a right-hand side of shape (n,) or (n, 1), and otherwise of shape (n, k), sparse
+        if `b` is sparse.
 
     Example:
         >>> import viewgrad as vg
@@ -155,10 +159,11 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
         >>> values.grad
         Tensor([-0.125 , -0.0625, -0.25  ])
     """
-    if is_sparse(b):
-        b = as_sparse(b).toarray()
-    a, right = _system(A, b, single=True)
-    return splu(a, permc_spec=permc_spec).solve(right)
+    a, right = _system(A, as_sparse(b).toarray() if is_sparse(b) else b, single=True)
+    x = splu(a, permc_spec=permc_spec).solve(right)
+    if right.ndim == 1 or right.shape[1] == 1:
+        return x.reshape(-1)
+    return (type(a) if a.format == "csr" else a._kind("csc"))(as_sparse(x)) if is_sparse(b) else x
 
 
 class SuperLU:
