@@ -238,6 +238,8 @@ class LazyModule(types.ModuleType):
 
 
 LAZY_NUMPY, LAZY_LINALG = LazyModule("numpy"), LazyModule("scipy.linalg")
+
+
 class Length:
     def __init__(self, metres):
         self.metres = np.array([metres, 1.0])
@@ -932,6 +934,30 @@ def test_class_patterns_of_floats_bind_the_number():
 
     np.testing.assert_array_equal(vg.grad(f)(np.array([2.0, 3.0])), [3.0, 2.0])
     np.testing.assert_array_equal(vg.grad(vg.compile(f))(np.array([-2.0, 3.0])), [0.0, 1.0])
+
+
+def test_annotations_by_the_name_type_in_adopted_code():
+    def f(x):
+        kinds: list[type[float] | None] = [type[int], type[str] | None]
+        assert str(kinds[0]) == "type[int]" and typing.get_args(kinds[0]) == (int,)
+        return x * len(kinds)
+
+    assert vg.grad(f)(1.0) == 2.0
+
+
+def test_texts_of_integers_in_adopted_code_are_those_of_numpy():
+    def network(x):
+        parameters = {"W" + str(i): x[i] for i in np.arange(3)}
+        parameters |= {f"b{i}": 2.0 * x[i] for i in np.arange(3)} | {f"c{i!s}": 0.5 for i in np.arange(3)}
+        return parameters["W1"] * parameters["b2"] * parameters["c0"] + parameters["W" + next(map(str, np.arange(1)))]
+
+    np.testing.assert_allclose(vg.grad(network)(np.arange(3.0)), [1.0, 2.0, 1.0])
+    compiled = vg.compile(network)
+    for values in ([0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]):
+        x = vg.Tensor(values, requires_grad=True)
+        compiled(x).backward()
+        assert x.grad.tolist() == [1.0, values[2], values[1]]
+    assert "eagerly" not in compiled.explain()
 
 
 def test_classes_derived_from_builtin_numbers_in_adopted_code():

@@ -141,6 +141,10 @@ class TypeMeta(type):
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, type) if cls is Type else super().__subclasscheck__(other)
 
+    def __getitem__(cls, item: Any) -> Any:
+        """Return an annotation such as `type[int]`."""
+        return type[item]
+
     def __eq__(cls, other: object) -> bool:
         return other is cls or (cls is Type and other is type)
 

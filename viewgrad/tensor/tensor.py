@@ -556,11 +556,15 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __format__(self, spec: str) -> str:
         if self._array.ndim:
             return format(str(self), spec)
+        if self._array.dtype.kind in "iu":
+            return format(int(self), spec)  # which a trace guards
         if current_mode() & TRACE:
             record_escape(self, "format()", spec)
         return format(self._array.item(), spec)
 
     def __str__(self) -> str:
+        if is_scalar(self) and self._array.dtype.kind in "biu":
+            return format(self, "")  # as in NumPy, because programs make keys of integers: parameters["W" + str(i)]
         return str(self._array) if self._is_captured() else repr(self)
 
     def __repr__(self) -> str:
