@@ -6,6 +6,7 @@ import linecache
 import math
 import pickle
 import threading
+import warnings
 
 import numpy as onp
 import pytest
@@ -1244,3 +1245,16 @@ def test_sums_of_items_that_were_integers_run_compiled():
         assert compiled(np.array(values)) == pytest.approx(f(values))
         np.testing.assert_allclose(vg.grad(compiled)(np.array(values)), vg.grad(f)(np.array(values)))
     assert "compiled from its source" in compiled.explain() and "eagerly" not in compiled.explain()
+
+
+def test_reading_a_source_repeats_no_warnings_about_it(tmp_path, monkeypatch):
+    (tmp_path / "escapes.py").write_text(
+        'def f(x):\n    """Powers in \\l."""\n    for i in range(3):\n        x = x * 2.0\n    return x\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with warnings.catch_warnings(action="ignore"):
+        f = importlib.import_module("escapes").f
+    compiled = vg.compile(f, executor="python", specialize=False)
+    with warnings.catch_warnings(action="error"):
+        assert [compiled(np.array(1.0)).item() for _ in range(3)] == [8.0] * 3
+    assert "compiled from its source" in compiled.explain()

@@ -12,6 +12,7 @@ import functools
 import linecache
 import threading
 import types
+import warnings
 from collections.abc import Iterator
 from itertools import islice
 from types import CodeType, FrameType
@@ -156,10 +157,12 @@ def _paths(tree: ast.AST, line: int) -> Iterator[list[ast.AST]]:
 
 
 def parse(source: str) -> ast.Module:
-    """Return the syntax tree of a file; serialized by a lock, since parsing in several threads may fail in CPython
-    3.11.
+    """Return the syntax tree of a file, without the warnings that Python gave when it compiled the file.
+
+    Calls are serialized by a lock, since parsing in several threads may fail in CPython 3.11.
     """
-    with _parsing:
+    with _parsing, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         return ast.parse(source)
 
 

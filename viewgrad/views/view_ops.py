@@ -252,7 +252,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 def reshape(self: Tensor, *shape: Any) -> Tensor:
     """Return the elements in row-major order in another shape: a view if NumPy returns one, a copy otherwise."""
     self = as_buffered(self)
-    sizes = flat_sizes(shape)
+    sizes = self._array.shape if shape == (None,) else flat_sizes(shape)
     array = self._array.reshape(sizes)
     if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
         copied: Tensor = self._reshaped_copy(array.shape)
