@@ -26,7 +26,7 @@ HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 # The location and scale of the standard form, used for omitted parameters; no operation uses them.
 STANDARD_LOC: Final = 0.0
 STANDARD_SCALE: Final = 1.0
-NEGLIGIBLE: Final = 1e-13  # sums over integers extend twice as far as to this probability of the tails
+NEGLIGIBLE: Final = 1e-20  # the probability of an integer at which sums end
 MOST_TERMS: Final = 100_000
 STATIONARY: Final = 1e-2  # the slope of the mean log-likelihood, per parameter, that SciPy's search may leave
 Formula = Callable[..., Any]
@@ -487,18 +487,28 @@ class Distribution(NamedDistribution):
         parameters = (*args, loc)
         low, high = self.scipy.support(*plain_values(parameters))
         low, high = (low if given[0] is None else given[0]), (high if given[1] is None else given[1])
-        first, last = self.scipy.ppf([NEGLIGIBLE, 1.0 - NEGLIGIBLE], *plain_values(parameters))
-        first, last = max(low, 2 * first - last), min(high, 2 * last - first)
+        k = self._relevant(plain_values(parameters), low, high)
         total: Any = as_tensors(np.array(math.nan))
-        if last - first < MOST_TERMS:
-            k = as_tensors(np.arange(first, last + 1))
-            total = (func(k) * self.pmf(k, *parameters)).sum()
+        if k is not None:
+            total = (func(as_tensors(k)) * self.pmf(k, *parameters)).sum()
             if conditional:
                 total = total / (self.sf(low - 1, *parameters) - self.sf(high, *parameters))
         if not np.isclose(plain_values(total), wanted, rtol=1e-6, equal_nan=False):
             name = f"scipy.stats.{self.name}.expect"
             raise lost(name, "its sum converges too slowly; pass detach() of the parameters")
         return total + (wanted - plain_values(total))
+
+    def _relevant(self, parameters: Any, low: Any, high: Any) -> Any:
+        """Return the integers between two bounds except those of negligible probability, or None if they are too many.
+        """
+        middle, width = np.clip(self.scipy.median(*parameters), low, high), 64
+        while width <= MOST_TERMS:
+            first, last = max(low, middle - width), min(high, middle + width)
+            beside = self.scipy.pmf([first, last], *parameters)
+            if (first == low or beside[0] < NEGLIGIBLE) and (last == high or beside[1] < NEGLIGIBLE):
+                return np.arange(first, last + 1)
+            width *= 4
+        return None
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Draw random values, by default one for each parameter; gradients flow to the location and the scale."""
