@@ -215,3 +215,16 @@ def test_factors_of_a_singular_matrix_have_no_derivative_where_they_are_not_uniq
 def test_results_that_are_not_unique_are_refused(call):
     with pytest.raises(UnsupportedFunctionError):
         call(vg.Tensor(np.array([[2.0, 1.0], [1.0, 3.0]]), requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [("det", STACK[0].astype(np.complex64)), ("sqrtm", STACK[0].astype(np.float32)),
+     ("polar", TALL.astype(np.float32))],
+)  # fmt: skip
+def test_results_have_scipys_precision_in_every_call(name, array):
+    expected = getattr(scipy_linalg, name)(array)
+    expected = np.asarray(expected[0] if name == "polar" else expected)
+    for _ in range(2):
+        found = getattr(vsl, name)(vg.Tensor(array, requires_grad=True))
+        assert (found[0] if name == "polar" else found).dtype == expected.dtype

@@ -157,19 +157,43 @@ class Accepted:
     MOST: Final = 256
 
     def __init__(self) -> None:
-        self._forms: set[Any] = set()
+        self._forms: dict[Any, Any] = {}
 
     def has(self, form: Any) -> bool:
         """Return whether a call of this form was accepted."""
         return form is not None and form in self._forms
 
-    def add(self, form: Any) -> None:
-        """Record the form of a call, unless it is None."""
+    def add(self, form: Any, precision: Any = None) -> None:
+        """Record the form of a call, unless it is None, and the precision of its result; see `precision_of`."""
         if form is None:
             return
         if len(self._forms) >= self.MOST:
-            self._forms = set()
-        self._forms.add(form)
+            self._forms = {}
+        self._forms[form] = precision
+
+    def precision(self, form: Any) -> Any:
+        """Return the precision of the result of an accepted call."""
+        return self._forms.get(form)
+
+
+def precision_of(result: Any) -> Any:
+    """Return whether a result, or each of several in a tuple, is single; None if it is not a floating-point array."""
+    if type(result) is tuple:
+        return tuple(map(precision_of, result))
+    if not isinstance(result, (Tensor, np.ndarray, np.generic, float, complex)):
+        return None
+    kind = np.dtype(getattr(result, "dtype", float)).char
+    return kind in "fF" if kind in "fdFD" else None
+
+
+def in_precision(result: Any, precision: Any) -> Any:
+    """Return a result with the precision of SciPy's; formulas in which constants or steps are doubles lose it."""
+    if type(precision) is tuple and type(result) is tuple:
+        return tuple(map(in_precision, result, precision))
+    if not isinstance(precision, bool) or not isinstance(result, Tensor) or result.dtype.char not in "fdFD":
+        return result
+    kind = ("f" if precision else "d") if result.dtype.kind == "f" else ("F" if precision else "D")
+    return _in_dtype(result, np.dtype(kind))
 
 
 def form_of(value: Any) -> Any:
@@ -255,7 +279,9 @@ def maker(
                 result = composed(name, function, inputs, given)
             if checked is not None and accepted is not None:
                 _check_shapes(f"{module.__name__}.{name}", result, checked)
-                accepted.add(form)
+                accepted.add(form, precision_of(checked))
+            if accepted is not None:
+                result = in_precision(result, accepted.precision(form) if checked is None else precision_of(checked))
             if observed() is not None:
                 return result if ufunc is None else _in_dtype(result, dtypes_of_loop(ufunc, args)[-1])
             if ufunc is not None:

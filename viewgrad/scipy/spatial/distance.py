@@ -15,7 +15,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
-from ..wrap import float_copy, maker, of_detached
+from ..wrap import Accepted, float_copy, maker, of_detached
 
 if TYPE_CHECKING:
     from ..typed.spatial_distance import *  # noqa: F403
@@ -136,7 +136,7 @@ MADE: dict[str, Any] = {
     "squareform": squareform,
     **{name: _of_two(name) for name in METRICS},
 }
-made: Final = maker(scipy.spatial.distance, MADE)
+made: Final = maker(scipy.spatial.distance, MADE, is_checked=True, accepted=Accepted())
 
 
 @made
