@@ -753,3 +753,10 @@ def test_casting_rules_of_out_are_numpys():
     assert viewgrad.numpy.einsum("i,i->i", a, b, out=vg.zeros(2, dtype=np.float32), casting="same_kind").requires_grad
     chosen = viewgrad.numpy.choose(np.array([0, 1]), [a.detach(), b.detach()], out=vg.zeros(2, dtype=int))
     np.testing.assert_array_equal(chosen.numpy(), [1, 4])
+
+
+@pytest.mark.parametrize("name", ["sin", "asarray", "add"])
+def test_an_order_that_is_no_string_is_a_type_error(name):
+    for library, array in ((np, np.ones(2)), (viewgrad.numpy, leaf(np.ones(2)))):
+        with pytest.raises(TypeError):
+            getattr(library, name)(*[array] * (2 if name == "add" else 1), order=3)

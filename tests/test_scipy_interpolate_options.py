@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 theirs = pytest.importorskip("scipy.interpolate")
+from scipy.spatial import Delaunay  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
 from viewgrad.errors import UnsupportedFunctionError  # noqa: E402
@@ -134,3 +135,17 @@ def test_no_antiderivative_of_a_spline_leaves_its_coefficients():
     t, c, k = theirs.splrep(np.linspace(0, 1, 8), np.linspace(0, 1, 8) ** 2)
     found = ours.splantider((t, vg.Tensor(c, requires_grad=True), k), 0)
     np.testing.assert_array_equal(found[1].detach().numpy(), theirs.splantider((t, c, k), 0)[1])
+
+
+REFUSED = {
+    "complex values": lambda m, y: m.Akima1DInterpolator(X, y * 1j),
+    "too few points": lambda m, y: m.RegularGridInterpolator((X[:3],), y[:3], method="pchip"),
+    "scales of a triangulation": lambda m, y: m.LinearNDInterpolator(Delaunay(C[:, :2]), y[:4], rescale=True),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_interpolants_that_scipy_refuses_are_refused(name):
+    for module, values in ((theirs, Y), (ours, vg.Tensor(Y, requires_grad=True))):
+        with pytest.raises(ValueError):
+            REFUSED[name](module, values)

@@ -282,3 +282,9 @@ def test_quantiles_have_infinite_slopes_where_the_density_vanishes():
     for q in (0.0, 1.0):
         point = leaf_of(q)
         assert np.isinf(vg.autograd.grad(ours.anglit.ppf(point), point)[0].item())
+
+
+def test_distributions_without_a_parameter_are_refused_at_once():
+    for module, parameter in ((theirs, 2.0), (ours, leaf_of(2.0))):
+        with pytest.raises(TypeError):
+            module.beta(parameter)

@@ -85,6 +85,13 @@ class RegularGridInterpolator:
         for place, axis in enumerate(map(as_array, grid)):
             if not (np.all(np.diff(axis) > 0) or np.all(np.diff(axis) < 0)):
                 raise ValueError(f"The points in dimension {place} must be strictly ascending or descending")
+        degree = DEGREES.get(method.removesuffix("_legacy"), 0)
+        for place, axis in enumerate(grid):
+            if len(axis) <= degree:
+                raise ValueError(
+                    f"There are {len(axis)} points in dimension {place}, but method {method} requires at least "
+                    f"{degree + 1} points per dimension."
+                )
         self.values: Any = float_copy(values)
         turned = [place for place, axis in enumerate(map(as_array, grid)) if axis[0] > axis[-1]]
         self.values = np.flip(self.values, tuple(turned)) if turned else self.values

@@ -55,6 +55,8 @@ class LinearNDInterpolator:
         self.shift: Any = 0.0
         self.scale: Any = 1.0
         if isinstance(points, scipy.spatial.Delaunay):
+            if rescale:
+                raise ValueError("Rescaling is not supported when passing a Delaunay triangulation as ``points``.")
             self.tri, self.points = points, points.points
             return
         self.points = plain_places(points, "LinearNDInterpolator")

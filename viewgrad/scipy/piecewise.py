@@ -507,6 +507,8 @@ class Akima1DInterpolator(CubicHermiteSpline):
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
         x, y, axis, _ = prepared(x, y, axis)
+        if y.dtype.kind == "c":
+            raise ValueError("`Akima1DInterpolator` only works with real values for `y`")
         slopes = _akimas_slopes(x, y, method)
         beyond = False if extrapolate is None else extrapolate
         super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, beyond)

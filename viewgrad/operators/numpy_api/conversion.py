@@ -33,6 +33,8 @@ def in_layout(tensor: Tensor, order: str | None) -> Tensor:
         tensor: the tensor.
         order: "C" for row-major, "F" for column-major, "A" for either, "K" or None for any layout.
     """
+    if order is not None and not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
     order = order and order.upper()
     if order == "F":
         if tensor._array.flags.f_contiguous:

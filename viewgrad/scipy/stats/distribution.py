@@ -106,6 +106,7 @@ class Distribution(NamedDistribution):
         self._is_accurate: Final = is_accurate
 
     def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+        self._parameters(args, kwargs)  # raises for missing ones
         return Frozen(self, args, kwargs)
 
     freeze = __call__
