@@ -81,14 +81,20 @@ def _is_viewgrads(cls: type) -> bool:
     return module is not None and place_of(vars(module)).startswith(VIEWGRAD)
 
 
-class _SubclassChecks(threading.local):
-    """The pairs of an adopted class and a possible subclass that are being compared, per thread."""
+class _UnderWay(threading.local):
+    """What is under way in a thread.
+
+    Attributes:
+        questions: the pairs of an adopted class and a possible subclass that are being compared.
+        reassigns: whether bases are being reassigned.
+    """
 
     def __init__(self) -> None:
         self.questions: set[tuple[type, type]] = set()
+        self.reassigns = False
 
 
-_ASKED: Final = _SubclassChecks()
+_UNDER_WAY: Final = _UnderWay()
 
 
 class AdoptedType(type):
@@ -122,7 +128,8 @@ class AdoptedType(type):
             originals = [each for each in original.__mro__ if each is original or each in adopted]
             found = [cls, InitSubclassGuard, *order, *originals]
         # Python calls this method to determine the order; programs call it afterwards, and get what `__mro__` has.
-        return list(cls.__mro__) if resolution_order(cls) == tuple(found) else found
+        is_asked = not _UNDER_WAY.reassigns and resolution_order(cls) == tuple(found)
+        return list(cls.__mro__) if is_asked else found
 
     @property
     def __mro__(cls) -> tuple[type, ...]:
@@ -144,13 +151,13 @@ class AdoptedType(type):
         if original is None:
             return super().__subclasscheck__(other)
         question = cls, other
-        if question in _ASKED.questions:  # asked again by the abstract class, which consults its subclasses
+        if question in _UNDER_WAY.questions:  # asked again by the abstract class, which consults its subclasses
             return False
-        _ASKED.questions.add(question)
+        _UNDER_WAY.questions.add(question)
         try:
             return issubclass(other, original)
         finally:
-            _ASKED.questions.discard(question)
+            _UNDER_WAY.questions.discard(question)
 
     def __subclasses__(cls) -> list[type]:
         """Return the adopted versions of the original's subclasses, and those that adopted code has defined."""
@@ -167,7 +174,10 @@ class AdoptedType(type):
             setattr(original, name, vars(cls)["__viewgrad_unadopted__"](value))
             vars(cls)["__viewgrad_seen__"][name] = vars(original).get(name)
             _forget_content(cls)
-        super().__setattr__(name, value)
+        if name == "__bases__":
+            reassign_bases(cls, value)
+        else:
+            super().__setattr__(name, value)
 
     def __delattr__(cls, name: str) -> None:
         original = vars(cls).get(ORIGINAL)
@@ -267,9 +277,7 @@ def refresh_class(made: type) -> None:
     adopted = vars(made)["__viewgrad_adopted__"].__func__
     if order is not compared[3]:  # bases were reassigned
         bases = tuple(map(adopted, cls.__bases__))
-        bases = (cls, *bases) if cls in made.__bases__ else bases
-        if bases != made.__bases__ or made.mro() != list(made.__mro__):
-            type.__setattr__(made, "__bases__", bases)  # Python calls `mro`
+        reassign_bases(made, (cls, *bases) if cls in made.__bases__ else bases)
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
             continue
@@ -319,6 +327,15 @@ def forget_class_values(made: type, handed: set[int]) -> None:
     for name in [name for name, value in seen.items() if id(value) in handed]:
         seen[name] = MISSING
         _forget_content(made)
+
+
+def reassign_bases(made: type, bases: tuple[type, ...]) -> None:
+    """Reassign the bases of an adopted class, for which Python calls `mro` of the class and of its subclasses."""
+    _UNDER_WAY.reassigns = True
+    try:
+        type.__setattr__(made, "__bases__", bases)
+    finally:
+        _UNDER_WAY.reassigns = False
 
 
 def _forget_content(made: type) -> None:
