@@ -349,6 +349,25 @@ def test_histories_that_end_in_place():
             assert vg.autograd.grad(each(x), x)[0].tolist() == expected
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1)])
+@pytest.mark.parametrize("take", [lambda d: d, lambda d: d.reshape(-1)[...]], ids=["itself", "view"])
+@pytest.mark.parametrize("is_before", [False, True])
+def test_writes_by_an_alias_after_the_history_of_a_constant_ended(shape, take, is_before):
+    def function(x):
+        base = vg.clone(x)
+        view = base[...]
+        alias = view.detach() if is_before else None
+        view[...] = 0.5
+        alias = take(view.detach() if alias is None else alias)
+        base.detach_()
+        alias.neg_()
+        return view * 1.0, base * 1.0
+
+    x = vg.Tensor(np.full(shape, 0.8), requires_grad=True)
+    for ours, other in zip(run(trace(function, x), [np.full(shape, 0.8)]), function(x), strict=True):
+        assert ours.tolist() == other.tolist()
+
+
 # -- examples that the function captures -------------------------------------------------------------------------------
 
 

@@ -183,8 +183,9 @@ class Tracer:
         self.memories.make_base(memory)
         window = self._window(memory, tensor, array)
         taken = self._window_value(memory, chain.value, window)
-        if isinstance(chain, Ended) and chain.known is not memory.value and taken.type.requires_grad:
-            return self._overwritten(taken, self._window_value(memory, memory.value, window))
+        if isinstance(chain, Ended) and chain.known is not memory.value:
+            current = self._window_value(memory, memory.value, window)
+            return self._overwritten(taken, current) if taken.type.requires_grad else self._detached(current)
         return taken
 
     def element_of(self, tensor: Tensor, index: tuple[Any, ...]) -> Value:
