@@ -236,12 +236,17 @@ def with_other_zeros(operand: Any) -> Any:
     return other
 
 
+OF_SIGNS = "arctan2", "copysign", "signbit", "angle"
+WITH_JUMPS = "floor_divide", "remainder", "fmod", "divmod"
+
+
 def check_special(turn: int, program: Any) -> None:
     """Check that finite values and gradients equal those of the same program without aliasing.
 
-    Without aliasing, a write is a selection by products with masks, which loses the signs of zeros.
+    Without aliasing, a write is a selection by products with masks, which loses the signs of zeros. Values computed by
+    other steps differ in rounding, where quotients of equal numbers jump.
     """
-    if any(name in program.source() for name in ("arctan2", "copysign", "signbit", "angle")):
+    if any(name in program.source() for name in (*OF_SIGNS, *WITH_JUMPS)):
         return
     weights = weights_for(program)
     ours, theirs = gradients(program, weights, 2), unaliased_gradients(program, weights, 2)
