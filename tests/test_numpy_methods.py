@@ -143,6 +143,7 @@ COMPUTES = {
     "repeat": lambda x: x.repeat([1, 2, 1], 1),
     "reshape": lambda x: x.reshape((3, 2), order="F"),
     "reshape to None": lambda x: x.reshape(None, order="F") * x.reshape(None),
+    "reshape by an array": lambda x: x.reshape(numpy.array([3, 2]), order="F") * x.reshape(numpy.array([3, 2])),
     "resize": changed(lambda x: x.resize((2, 4), refcheck=False)),
     "round": lambda x: x.round(0, None),
     "searchsorted": lambda x: x[0].searchsorted([1.0, 2.0], "right"),

@@ -53,6 +53,7 @@ __all__ = [
     "imag",
     "moveaxis",
     "narrow",
+    "new_sizes",
     "permute",
     "ravel",
     "real",
@@ -252,7 +253,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 def reshape(self: Tensor, *shape: Any) -> Tensor:
     """Return the elements in row-major order in another shape: a view if NumPy returns one, a copy otherwise."""
     self = as_buffered(self)
-    sizes = self._array.shape if shape == (None,) else flat_sizes(shape)
+    sizes = new_sizes(self, shape)
     array = self._array.reshape(sizes)
     if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
         copied: Tensor = self._reshaped_copy(array.shape)
@@ -471,6 +472,11 @@ def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     if isinstance(first, (Tensor, np.ndarray)) and first.ndim == 1:
         first = first.tolist()
     return tuple(first) if isinstance(first, (tuple, list)) else sizes
+
+
+def new_sizes(self: Tensor, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the sizes given to `reshape`, where None is the present shape."""
+    return self.shape if len(sizes) == 1 and sizes[0] is None else flat_sizes(sizes)
 
 
 def atleast_1d(self: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
     """Return the elements in another shape, as a view whenever NumPy's result is one."""
     if order == "C" and copy is None:
         return views.reshape(self, *shape)
-    sizes = self.shape if shape == (None,) else views.flat_sizes(shape)
+    sizes = views.new_sizes(self, shape)
     if _in_columns(self, order):
         reshaped = _reversed(views.reshape(_reversed(self), tuple(reversed(sizes))))
     else:
