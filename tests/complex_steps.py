@@ -6,7 +6,9 @@ derivative along it, to the last digit, for any writes. Nothing here depends on 
 
 from __future__ import annotations
 
+import ast
 import random
+import re
 import warnings
 
 import numpy as np
@@ -124,13 +126,35 @@ class AnalyticProgram:
         except Exception:  # NumPy refuses it
             self.undo(before)
             return
-        if not all(is_tame(self.names[name]) for name in self.arrays()):
+        if not all(is_tame(self.names[name]) for name in self.arrays()) or self.reads_what_it_wrote(line, before):
             self.undo(before)
+
+    def reads_what_it_wrote(self, line, before) -> bool:
+        """Return whether NumPy reads an element after writing it, as in `a[1] = a[:, 2]`; repeat the line otherwise."""
+        statement = ast.parse(line).body[0]
+        if not isinstance(statement, ast.Assign) or not re.match(r"\w+\[", line):
+            return False
+        found = {name: np.copy(self.names[name]) for name in self.arrays()}
+        self.restore(before)
+        several = isinstance(statement.targets[0], ast.Tuple)
+        targets = statement.targets[0].elts if several else statement.targets
+        exec(f"held = {ast.unparse(statement.value)}", self.names)
+        held = self.names.pop("held") if several else (self.names.pop("held"),)
+        for target, value in zip(targets, held, strict=True):
+            exec(
+                f"{ast.unparse(target)} = value.copy() if hasattr(value, 'copy') else value",
+                self.names,
+                {"value": value},
+            )
+        return not all(np.array_equal(found[name], self.names[name]) for name in found)
 
     def undo(self, before) -> None:
         """Undo the last line, with its bindings and writes."""
         del self.lines[-1]
         self.names.pop(f"v{len(self.lines)}", None)
+        self.restore(before)
+
+    def restore(self, before) -> None:
         for name, (value, content) in before.items():
             self.names[name] = value
             if isinstance(value, np.ndarray) and value.flags.writeable:
