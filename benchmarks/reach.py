@@ -27,9 +27,9 @@ class Figure:
 
     Arguments:
         measure: the measured quantity.
-        aim: the target value, with its direction, such as "at least 200".
+        aim: the target, such as "at least 200".
         measured: the measured value; None if it was not measured.
-        met: True if the measured value meets the target; False if it does not, or was not measured.
+        met: whether the measured value meets the target; False if it was not measured.
         detail: for example, where the worst value was found.
     """
 

@@ -243,8 +243,8 @@ WITH_JUMPS = "floor_divide", "remainder", "fmod", "divmod"
 def check_special(turn: int, program: Any) -> None:
     """Check that finite values and gradients equal those of the same program without aliasing.
 
-    Without aliasing, a write is a selection by products with masks, which loses the signs of zeros. Values computed by
-    other steps differ in rounding, where quotients of equal numbers jump.
+    Without aliasing, a write is a selection by products with masks, which loses the signs of zeros. Different
+    steps round differently, and the integer part of a quotient of equal numbers jumps there.
     """
     if any(name in program.source() for name in (*OF_SIGNS, *WITH_JUMPS)):
         return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +27,7 @@ from .classes import HEAP_TYPE, ORIGINAL
 from .code_objects import captured, mentioned_names
 from .containers import HOLDING, contents_of
 from .counterparts import MISSING, is_module
-from .locations import GENERATED, is_installed, place_of
+from .locations import GENERATED, file_of, is_installed, place_of
 
 # Types of hashable objects that are not tensors and contain none, looked up by exact type.
 PLAIN_KEYS: Final = frozenset(
@@ -415,7 +414,7 @@ def _parts_of(value: Any) -> Iterable[Any]:
     if isinstance(value, property):
         return value.fget, value.fset
     if isinstance(value, type):
-        is_users = value.__flags__ & HEAP_TYPE and not is_installed(_file_of(value))
+        is_users = value.__flags__ & HEAP_TYPE and not is_installed(file_of(value))
         return [part for base in value.__mro__ for part in vars(base).values()] if is_users else ()
     if is_module(value):
         return ()
@@ -440,8 +439,3 @@ def _variables_of(function: types.FunctionType) -> Iterable[Any]:
         yield value
         if is_module(value) and not is_installed(place_of(vars(value))):
             yield from (vars(value)[other] for other in names & vars(value).keys())
-
-
-def _file_of(cls: type) -> str:
-    module = sys.modules.get(cls.__module__)
-    return "" if module is None else place_of(vars(module))

@@ -18,7 +18,6 @@ import functools
 import operator
 import pickle
 import pkgutil
-import sys
 import threading
 import types
 import typing
@@ -29,7 +28,7 @@ from .attributes import resolution_order
 from .builtin_names import CLASS_OF_VIEW
 from .containers import HOLDING, kind_of_contents
 from .counterparts import MISSING, counterpart
-from .locations import VIEWGRAD, place_of
+from .locations import VIEWGRAD, file_of
 
 ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class that refers to the user's class
 # the attribute of an adopted class that refers to the class of the views of its objects
@@ -59,7 +58,10 @@ def can_be_adopted(cls: type) -> bool:
     """
     if type(cls) not in METACLASSES or not cls.__flags__ & HEAP_TYPE:
         return False
-    return all(base in BUILTINS or (base.__flags__ & HEAP_TYPE and not _is_viewgrads(base)) for base in cls.__mro__)
+    return all(
+        base in BUILTINS or (base.__flags__ & HEAP_TYPE and not file_of(base).startswith(VIEWGRAD))
+        for base in cls.__mro__
+    )
 
 
 def can_be_made(cls: type) -> bool:
@@ -76,17 +78,12 @@ def can_be_made(cls: type) -> bool:
     return True
 
 
-def _is_viewgrads(cls: type) -> bool:
-    module = sys.modules.get(cls.__module__)
-    return module is not None and place_of(vars(module)).startswith(VIEWGRAD)
-
-
-class _UnderWay(threading.local):
-    """What is under way in a thread.
+class _ThreadState(threading.local):
+    """Flags of the current thread for methods of adopted classes that Python calls recursively.
 
     Attributes:
-        questions: the pairs of an adopted class and a possible subclass that are being compared.
-        reassigns: whether bases are being reassigned.
+        questions: the arguments of the calls of `issubclass` in progress: an adopted class and a possible subclass.
+        reassigns: whether the bases of a class are being reassigned.
     """
 
     def __init__(self) -> None:
@@ -94,7 +91,7 @@ class _UnderWay(threading.local):
         self.reassigns = False
 
 
-_UNDER_WAY: Final = _UnderWay()
+_THREAD: Final = _ThreadState()
 
 
 class AdoptedType(type):
@@ -128,7 +125,7 @@ class AdoptedType(type):
             originals = [each for each in original.__mro__ if each is original or each in adopted]
             found = [cls, InitSubclassGuard, *order, *originals]
         # Python calls this method to determine the order; programs call it afterwards, and get what `__mro__` has.
-        is_asked = not _UNDER_WAY.reassigns and resolution_order(cls) == tuple(found)
+        is_asked = not _THREAD.reassigns and resolution_order(cls) == tuple(found)
         return list(cls.__mro__) if is_asked else found
 
     @property
@@ -151,13 +148,13 @@ class AdoptedType(type):
         if original is None:
             return super().__subclasscheck__(other)
         question = cls, other
-        if question in _UNDER_WAY.questions:  # asked again by the abstract class, which consults its subclasses
+        if question in _THREAD.questions:  # asked again by the abstract class, which consults its subclasses
             return False
-        _UNDER_WAY.questions.add(question)
+        _THREAD.questions.add(question)
         try:
             return issubclass(other, original)
         finally:
-            _UNDER_WAY.questions.discard(question)
+            _THREAD.questions.discard(question)
 
     def __subclasses__(cls) -> list[type]:
         """Return the adopted versions of the original's subclasses, and those that adopted code has defined."""
@@ -331,11 +328,11 @@ def forget_class_values(made: type, handed: set[int]) -> None:
 
 def reassign_bases(made: type, bases: tuple[type, ...]) -> None:
     """Reassign the bases of an adopted class, for which Python calls `mro` of the class and of its subclasses."""
-    _UNDER_WAY.reassigns = True
+    _THREAD.reassigns = True
     try:
         type.__setattr__(made, "__bases__", bases)
     finally:
-        _UNDER_WAY.reassigns = False
+        _THREAD.reassigns = False
 
 
 def _forget_content(made: type) -> None:

@@ -52,6 +52,12 @@ def place_of(names: Mapping[str, Any]) -> str:
     return f"<frozen {name}>" if origin in ("built-in", "frozen") else ""
 
 
+def file_of(cls: type) -> str:
+    """Return the file of the module that defines a class, as `place_of` does, or "" if there is no such module."""
+    module = sys.modules.get(cls.__module__)
+    return "" if module is None else place_of(vars(module))
+
+
 def root_of(names: Mapping[str, Any]) -> str:
     """Return the path prefix of the installed package that a module belongs to, or "" for a module that is not
     installed.

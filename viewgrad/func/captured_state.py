@@ -17,7 +17,7 @@ import numpy as np
 from ..adoption.attributes import own_attribute
 from ..adoption.code_objects import BY_NAME as FUNCTIONS_BY_NAME
 from ..adoption.counterparts import MISSING, is_replaced_module
-from ..adoption.locations import VIEWGRAD, is_installed, place_of
+from ..adoption.locations import VIEWGRAD, file_of, is_installed, place_of
 from ..tensor.tensor import Tensor
 
 LIMIT: Final = 20_000  # the maximal number of inspected objects
@@ -65,7 +65,7 @@ def _references(value: Any) -> Iterable[Any]:
     if isinstance(value, threading.local):
         return (vars(value),)
     function = own_attribute(value, "function")
-    if function is not MISSING and _is_viewgrad(vars(sys.modules.get(type(value).__module__, gc))):
+    if function is not MISSING and file_of(type(value)).startswith(VIEWGRAD):
         return function, own_attribute(value, "__wrapped__")  # of a compiled or adopted function
     return gc.get_referents(value)
 
@@ -97,21 +97,12 @@ def _holders(value: Any) -> list[Any]:
         return [] if is_installed(place_of(vars(value))) else [value]
     if not isinstance(value, type):
         return []
-    modules = [sys.modules.get(base.__module__) for base in value.__mro__]
-    return [
-        base
-        for base, module in zip(value.__mro__, modules)
-        if module is None or not is_installed(place_of(vars(module)))
-    ]
+    return [base for base in value.__mro__ if not is_installed(file_of(base))]
 
 
 def _is_library(names: Mapping[str, Any]) -> bool:
     """Return whether a module, given by its globals, is part of viewgrad or of a package with counterparts."""
-    return _is_viewgrad(names) or is_replaced_module(str(names.get("__name__")))
-
-
-def _is_viewgrad(names: Mapping[str, Any]) -> bool:
-    return place_of(names).startswith(VIEWGRAD)
+    return place_of(names).startswith(VIEWGRAD) or is_replaced_module(str(names.get("__name__")))
 
 
 def _is_filled(cell: types.CellType) -> bool:

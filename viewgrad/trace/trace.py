@@ -157,9 +157,10 @@ def record(
 
 
 def copy_captured(f: Callable[..., Any], given: list[Any]) -> frozenset[int]:
-    """Replace examples by copies if the function captures their memory, or too much to tell; return their numbers.
+    """Replace examples that share memory with captured state by copies, and return their numbers.
 
-    Otherwise the trace would read captured state from the argument, also in calls with other arguments.
+    Otherwise the trace would read captured state from the argument, also in calls with other arguments. All examples
+    are copied if the function captures more objects than are searched.
     """
     tensors = [number for number, leaf in enumerate(given) if isinstance(leaf, Tensor) and not is_scalar(leaf)]
     found = list(reachable(f)) if tensors else []

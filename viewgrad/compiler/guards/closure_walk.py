@@ -611,7 +611,7 @@ class Walk:
 
 
 def _is_closed(kind: type) -> bool:
-    """Return whether only those attributes of objects are inspected that a program names."""
+    """Return whether objects of a class are inspected only for the attributes that a program names."""
     return _package(kind.__module__) in CLOSED and not kind.__module__.startswith(COUNTERPARTS)
 
 

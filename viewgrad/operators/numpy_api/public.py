@@ -70,7 +70,7 @@ REALS: Final = frozenset({float, np.float64, np.float32})
 # Functions that are called directly if all arguments are lengths, shapes or tensors.
 QUICK: Final[dict[Any, Callable[..., Any]]] = {**MAKERS, np.reshape: view_ops.reshape}
 
-TARGETS: Final = (Tensor, np.ndarray)  # what results can be written to
+TARGETS: Final = (Tensor, np.ndarray)  # the types of `out`
 
 # The public functions created so far, by NumPy function.
 PUBLIC: Final[dict[Any, Any]] = {}
