@@ -107,3 +107,26 @@ def test_nnls_and_differences():
     x = vg.Tensor([0.3, 0.7, 1.1], requires_grad=True)
     assert ours.rosen(x).detach().item() == theirs.rosen([0.3, 0.7, 1.1])
     assert gradcheck(ours.rosen, x)
+
+
+@pytest.mark.parametrize("call", [
+    lambda a: ours.fmin(bowl, [0.5, 0.5], (a, 0.7), full_output=True, **QUIET)[1],
+    lambda a: ours.fmin_l_bfgs_b(bowl, [0.5, 0.5], args=(a, 0.7), approx_grad=True)[1],
+    lambda a: ours.brent(lambda x: (x - a) ** 2 + x**4, full_output=True)[1],
+])  # fmt: skip
+def test_function_values_of_searches_have_gradients(call):
+    a = vg.Tensor(0.8, requires_grad=True)
+    ends = [float(call(0.8 + step)) for step in (1e-4, -1e-4)]
+    assert grad(call(a), a)[0].item() == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3)
+
+
+def test_covariances_of_leastsq_have_gradients():
+    x, y = np.linspace(0.0, 1.0, 7), np.exp(-np.linspace(0.0, 1.0, 7))
+
+    def covariance(a):
+        return ours.leastsq(lambda p: a * np.exp(-p[0] * x) + p[1] - y, [0.5, 0.1], full_output=True)[1]
+
+    a = vg.Tensor(1.3, requires_grad=True)
+    right = theirs.leastsq(lambda p: 1.3 * np.exp(-p[0] * x) + p[1] - y, [0.5, 0.1], full_output=True)[1]
+    np.testing.assert_allclose(covariance(a).detach(), right, rtol=1e-4)
+    assert gradcheck(covariance, a)

@@ -161,7 +161,10 @@ def solved(linprog, p):
 
 def test_linprog():
     point = np.concatenate([C, A.ravel(), B, BOUNDS.ravel()])
-    for pick in (lambda found: found.fun, lambda found: found.x):
+    for pick in (
+        lambda found: found.fun, lambda found: found.x, lambda found: found.slack, lambda found: found.lower.residual,
+        lambda found: found.ineqlin.marginals, lambda found: found.upper.marginals,
+    ):  # fmt: skip
         both = [lambda p, m=m, pick=pick: pick(solved(m.linprog, p)) for m in (optimize, scipy.optimize)]
         compare(*both, point)
     equal = lambda linprog, p: linprog(C, A_eq=[[1.0, 1.0, 1.0]], b_eq=p[:1], A_ub=A, b_ub=p[1:]).fun

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.optimize as theirs  # type: ignore[import-untyped]
 
+from ..func.transforms import jacrev
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.async_safety import in_own_context
@@ -51,8 +52,18 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
     return lambda x: float(np.asarray(plain(x)).reshape(()))
 
 
-def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends = NO_ENDS) -> Any:
-    """Return SciPy's result (an array, a tuple that begins with one, or an object) with the history of the solution."""
+def _with_place(
+    function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends = NO_ENDS, has_value: bool = True
+) -> Any:
+    """Return SciPy's result (an array, a tuple that begins with one, or an object) with the history of the solution.
+
+    Arguments:
+        function: the function that was minimized.
+        found: SciPy's result.
+        given: the further arguments of the function.
+        ends: the bounds at which unknowns are.
+        has_value: whether the second item of a tuple is the value of the function.
+    """
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
     if not ends.depend_on_tensors and not captures_history(function, np.asarray(place, float), given):
         return _as_tensors(found)
@@ -60,7 +71,12 @@ def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...]
     if hasattr(found, "x"):
         found.x, found.fun = place, numbers(function(place, *given)).reshape(())
         return found
-    return (place, *as_tensors(found[1:])) if isinstance(found, tuple) else place
+    if not isinstance(found, tuple):
+        return place
+    rest = list(as_tensors(found[1:]))
+    if has_value:
+        rest[0] = numbers(function(place, *given)).reshape(())
+    return place, *rest
 
 
 def _as_tensors(found: Any) -> Any:
@@ -113,7 +129,7 @@ def _search(name: str) -> None:
                 f"scipy.optimize.{name}",
                 "with constraints no gradient flows to captured tensors; pass detach() of them",
             )
-        return _with_place(value, found, given, at_ends(place, bound_pairs(bounds)))
+        return _with_place(value, found, given, at_ends(place, bound_pairs(bounds)), name != "fmin_tnc")
 
     search.__name__ = search.__qualname__ = name
     search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."
@@ -147,7 +163,11 @@ def leastsq(
     found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
     if not captures_history(func, found[0], given):
         return as_tensors(found)
-    return _with_place(lambda x: (numbers(func(x, *given)) ** 2).sum(), found, ())
+    place, *rest = _with_place(lambda x: (numbers(func(x, *given)) ** 2).sum(), found, (), has_value=False)
+    if full_output and rest[0] is not None:
+        slopes = jacrev(lambda x: numbers(func(x, *given)))(place)
+        rest[0] = np.linalg.inv(slopes.mT @ slopes)
+    return place, *rest
 
 
 @in_own_context

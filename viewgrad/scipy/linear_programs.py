@@ -52,19 +52,38 @@ def linprog(
             f"linprog has no derivative here: {found.message}" if found.status else
             "the solution of a program in integers has no derivative; leave integrality out, or pass detach()"
         )
-    equations, right = _active(found, given, values)
+    equations, right, places = _active(found, given, values)
     found.x = np.linalg.solve(equations, right)
     found.fun = numbers(c) @ found.x
+    found.slack = found.ineqlin.residual = _gaps(A_ub, b_ub, found.x)
+    found.con = found.eqlin.residual = _gaps(A_eq, b_eq, found.x)
+    limits = _limits(bounds, len(found.x))
+    for name, sign in (("lower", 1.0), ("upper", -1.0)):
+        ends = [-sign * np.inf if pair[sign < 0] is None else numbers(pair[sign < 0]) for pair in limits]
+        found[name].residual = np.stack([sign * (each - end) for each, end in zip(found.x, ends)])
+    multipliers = np.linalg.solve(equations.T, numbers(c) * 1.0)
+    for name in ("ineqlin", "eqlin", "lower", "upper"):
+        marginals = as_tensors(np.zeros(len(found[name].marginals)))
+        for place, multiplier in zip(places, multipliers):
+            if place[0] == name:
+                marginals[place[1]] = multiplier
+        found[name].marginals = marginals
     return found
 
 
-def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return the equations of the constraints that are active at the solution."""
+def _gaps(matrix: Any, limits: Any, x: Any) -> Any:
+    """Return the differences of both sides of constraints."""
+    return as_tensors(np.zeros(0)) if matrix is None else numbers(limits).reshape(-1) - numbers(matrix) @ x
+
+
+def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """Return the equations of the constraints that are active at the solution, and their names and places."""
     x = found.x
     size = len(x)
     scale = 1e-7 * (1 + np.abs(x).max(initial=0.0))
     rows: list[Any] = []
     right: list[Any] = []
+    places: list[tuple[str, int]] = []
     needed: list[Any] = []  # the multipliers of the active inequalities, none of which may be 0
 
     def add(matrix: Any, limits: Any, marginals: Any, is_equal: bool) -> None:
@@ -74,6 +93,7 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
         gaps = plain_values(limits.detach()).reshape(-1) - plain_values(matrix.detach()) @ x
         chosen = np.flatnonzero(np.ones(len(gaps), bool) if is_equal else np.abs(gaps) <= scale)
         rows.append(matrix[chosen])
+        places.extend(("eqlin" if is_equal else "ineqlin", int(place)) for place in chosen)
         right.append(limits.reshape(-1)[chosen])
         needed.extend([] if is_equal else marginals[chosen])
 
@@ -81,13 +101,14 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
     add(given[1], given[2], found.ineqlin.marginals, False)
     limits = _limits(given[5], size)
     for place, pair in enumerate(limits):
-        for limit, marginals in zip(pair, (found.lower.marginals, found.upper.marginals)):
+        for limit, name in zip(pair, ("lower", "upper")):
             if limit is None or not np.isfinite(value := float(plain_values(_detached(limit)))):
                 continue
             if abs(value - x[place]) <= scale:
                 rows.append(as_operand(np.eye(size)[place : place + 1]))
                 right.append(as_operand(limit).reshape(1) * 1.0)
-                needed.append(marginals[place])
+                needed.append(found[name].marginals[place])
+                places.append((name, place))
     count = sum(len(each) for each in rows)
     least = 1e-9 * np.abs(np.asarray(values[0])).max(initial=0.0)
     if count != size or np.any(np.abs(needed) <= least):
@@ -96,7 +117,7 @@ def _active(found: Any, given: tuple[Any, ...], values: tuple[Any, ...]) -> tupl
             "unknowns" + (", one of them with a multiplier of zero" if count == size else "") + ", so it is degenerate "
             "or not unique"
         )
-    return np.concatenate(rows), np.concatenate(right)
+    return np.concatenate(rows), np.concatenate(right), places
 
 
 def _limits(bounds: Any, size: int) -> list[Any]:
