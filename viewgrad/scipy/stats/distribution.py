@@ -20,7 +20,7 @@ from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS, least_place
 from ..integrate import quad
-from ..wrap import at_edges, double_copy, numbers
+from ..wrap import at_edges, double_copy, numbers, with_value_of
 
 HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
 # The location and scale of the standard form, used for omitted parameters; no operation uses them.
@@ -91,19 +91,21 @@ class Distribution(NamedDistribution):
         moments: the mean and variance of the standard form, as functions of the parameters.
         entropy: the entropy of the standard form, as a function of the parameters.
         is_accurate: whether the formulas are accurate at extreme arguments, where SciPy's results are not.
+        start: a point at which the distribution function is 0; by default the lower end of the support.
         discrete: whether the values are integers, so that there is no scale and the density is called `pmf`.
     """
 
     def __init__(
         self, name: str, shapes: Sequence[str], log_density: Formula, support: Formula, *, discrete: bool = False,
         moments: tuple[Formula, Formula] | None = None, entropy: Formula | None = None, is_accurate: bool = False,
-        **formulas: Formula,
+        start: float | None = None, **formulas: Formula,
     ) -> None:  # fmt: skip
         self.scipy = getattr(scipy.stats, name)
         self.name, self.shapes, self.discrete = name, tuple(shapes), discrete
         self._log_density, self._support, self._formulas, self._moments = log_density, support, formulas, moments
         self._entropy: Final = entropy
         self._is_accurate: Final = is_accurate
+        self._start: Final = start
 
     def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
         self._parameters(args, kwargs)  # raises for missing ones
@@ -266,7 +268,7 @@ class Distribution(NamedDistribution):
         if formula is None:
             if method == "sf":
                 return 1.0 - self._within("cdf", z, shapes)
-            raise lost(f"scipy.stats.{self.name}.{method}", "it has no derivative here; pass detach() of the arguments")
+            formula = self._accumulated
         if self._is_interior(z):
             return formula(z, *shapes)
         low, high = self._support(*shapes)
@@ -281,6 +283,32 @@ class Distribution(NamedDistribution):
         ]
         inner = formula(np.where(below | above, middle, z), *shapes)
         return np.where(below, at_low, np.where(above, at_high, inner))
+
+    def _accumulated(self, z: Any, *shapes: Any) -> Any:
+        """Return the distribution function with SciPy's values, as the integral or sum of the density."""
+        low = self._support(*shapes)[0] if self._start is None else self._start
+        z = _where_any(np.isnan(plain_values(z)), self._middle(*self._support(*shapes)), z)
+        shape = np.broadcast_shapes(np.shape(z), *map(np.shape, shapes))
+        flat = [np.broadcast_to(each, shape).reshape(-1) for each in (z, *shapes)]
+        found: Any = np.zeros(shape)
+        if flat[0].size:
+            found = np.stack([self._total(low, *each) for each in zip(*flat)]).reshape(shape)
+        return with_value_of(found, self.scipy.cdf, z, *shapes)
+
+    def _total(self, low: Any, z: Any, *shapes: Any) -> Any:
+        """Return the integral or sum of the density up to a point."""
+        end = float(plain_values(z))
+        if self.discrete and end - low > MOST_TERMS:
+            raise lost(f"scipy.stats.{self.name}.cdf", "its sum has too many terms; pass detach() of the parameters")
+        if self.discrete:
+            return np.exp(self._log_density(np.arange(float(low), end + 1.0), *shapes)).sum()
+
+        def density(x: Any) -> Any:
+            return np.exp(self._log_density(x, *shapes))
+
+        middle = self.scipy.ppf([0.01, 0.5, 0.99], *plain_values(shapes))
+        places = [low, *(each for each in middle if low < each < end), z]
+        return sum(quad(density, *pair)[0] for pair in itertools.pairwise(places))
 
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the quantile function, the inverse of cdf."""

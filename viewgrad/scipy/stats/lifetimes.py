@@ -362,6 +362,7 @@ SYMMETRIC: Final = (
         "vonmises", ("kappa",),
         # The scaled function has a kink at 0, which the absolute value removes.
         lambda z, k: k * np.cos(z) - np.abs(k) - math.log(2 * math.pi) - np.log(special.i0e(k)), everywhere,
+        start=-math.pi,  # the density is periodic
     ),
     Distribution(
         "norminvgauss", ("a", "b"),
