@@ -760,3 +760,43 @@ def test_an_order_that_is_no_string_is_a_type_error(name):
     for library, array in ((np, np.ones(2)), (viewgrad.numpy, leaf(np.ones(2)))):
         with pytest.raises(TypeError):
             getattr(library, name)(*[array] * (2 if name == "add" else 1), order=3)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "F", "f8"])
+def test_joined_numbers_have_no_dtype_of_their_own_in_flattened_arrays(dtype):
+    x = np.arange(3).astype(dtype)
+    for call in (
+        lambda x: np.concatenate([x, 3], axis=None), lambda x: np.concatenate([4.5, x, 3], None),
+        lambda x: np.union1d(x, 3.5),
+    ):  # fmt: skip
+        found = call(vg.Tensor(x, requires_grad=True))
+        assert found.dtype == call(x).dtype
+        np.testing.assert_array_equal(found.detach(), call(x))
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # NumPy's own
+@pytest.mark.parametrize("name", ["histogram", "histogram_bin_edges", "histogramdd"])
+def test_edges_of_complex_bins_are_complex(name):
+    x = np.array([1.0 + 2.0j, 2.0 - 1.0j, 0.5j])
+    found, wanted = (getattr(np, name)(each) for each in (vg.Tensor(x, requires_grad=True), x))
+    if name == "histogram_bin_edges":
+        found, wanted = (None, found), (None, wanted)
+    mine, theirs = (each[0] if name == "histogramdd" else each for each in (found[1], wanted[1]))
+    np.testing.assert_allclose(mine.detach(), theirs)
+    if wanted[0] is not None:
+        np.testing.assert_array_equal(found[0], wanted[0])
+
+
+def test_the_rank_of_a_polynomial_fit_has_numpys_dtype():
+    y = np.arange(5.0) ** 2
+    found = np.polyfit(np.arange(5.0), vg.Tensor(y, requires_grad=True), 2, full=True)[2]
+    assert found.dtype == np.polyfit(np.arange(5.0), y, 2, full=True)[2].dtype
+
+
+def test_accumulated_results_have_numpys_memory_layout():
+    base = np.arange(24.0).reshape(4, 3, 2)
+    for order in ((0, 1, 2), (1, 2, 0), (2, 1, 0)):
+        x = base.transpose(order)
+        for axis in range(3):
+            found = np.hypot.accumulate(vg.from_numpy(base).transpose(order), axis)
+            assert found.numpy().strides == np.hypot.accumulate(x, axis).strides

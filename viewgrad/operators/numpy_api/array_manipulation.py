@@ -17,15 +17,26 @@ from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
-from ..derivatives.indexing import unraveled
 from ..operands import operands
-from .dispatch import write_out
+from .dispatch import PYTHONS, register, write_out
 
 concatenate = OPERATORS["concatenate"].function
 where = OPERATORS["where"].function
 
 
 # -- concatenation -----------------------------------------------------------------------------------------------------
+
+
+def _concatenated(tensors: Any, axis: int | None = 0) -> Any:
+    """Implement `numpy.concatenate`, in which Python's numbers have no dtype of their own if `axis` is None."""
+    if axis is None and any(type(each) in PYTHONS for each in tensors):
+        dtype = np.result_type(*[each if type(each) in PYTHONS else as_operand(each).dtype for each in tensors])
+        tensors = [from_array(np.array(each, dtype)) if type(each) in PYTHONS else each for each in tensors]
+    return concatenate(tensors, axis)
+
+
+_concatenated.means = concatenate  # type: ignore[attr-defined]
+register(np.concatenate, _concatenated)
 
 
 @composite(np.block, method=False)
@@ -38,14 +49,7 @@ def block(arrays: Any) -> Any:
 
 
 def _depth(nested: Any) -> int:
-    if not isinstance(nested, list):
-        return 0
-    if not nested:
-        raise ValueError("block got an empty list")
-    depth, *others = map(_depth, nested)
-    if any(other != depth for other in others):
-        raise ValueError("the lists that block received differ in depth")
-    return 1 + depth
+    return 1 + max(map(_depth, nested)) if isinstance(nested, list) else 0
 
 
 def _parts(nested: Any) -> list[Any]:
@@ -55,6 +59,8 @@ def _parts(nested: Any) -> list[Any]:
 def _assembled(nested: Any, ndim: int, depth: int) -> Any:
     if not isinstance(nested, list):
         return with_ndim(as_operand(nested), ndim)
+    if not nested:
+        raise ValueError("block got an empty list")
     return concatenate([_assembled(item, ndim, depth - 1) for item in nested], -depth)
 
 
@@ -166,8 +172,6 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         indices = indices % count
     elif mode == "clip":
         indices = np.clip(indices, 0, count - 1)
-    elif mode != "raise":
-        raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
     elif 0 not in shape and ((indices < 0) | (indices >= count)).any():
         raise ValueError("invalid entry in choice array")
     stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
@@ -248,10 +252,14 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if is_scalar(self):
         raise scalar_write("put()")
     places = np.asarray(plain(ind)).reshape(-1)
+    if mode != "raise":
+        places = places % self.size if mode == "wrap" else np.clip(places, 0, self.size - 1)
     values = as_assigned(v, self.dtype).reshape(-1)
     if values.size and places.size:
         self = self if self.ndim else self.reshape(1)
-        self[unraveled(places, self.shape, mode)] = values.take(np.arange(places.size) % values.size)
+        self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values.take(
+            np.arange(places.size) % values.size
+        )
 
 
 @composite(np.place, method=False)

@@ -67,7 +67,7 @@ def plain_values(value: Any) -> Any:
             array.flags.writeable = False
         return array
     if isinstance(value, NESTED):
-        return _rebuilt(value, [plain_values(item) for item in value])
+        return rebuilt(value, [plain_values(item) for item in value])
     return {key: plain_values(item) for key, item in value.items()} if type(value) is dict else value
 
 
@@ -151,11 +151,11 @@ def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
             return from_new_array(value)
         return from_numpy(value)
     if isinstance(value, NESTED):
-        return _rebuilt(value, [as_tensors(item, given) for item in value])
+        return rebuilt(value, [as_tensors(item, given) for item in value])
     return value
 
 
-def _rebuilt(value: Any, items: list[Any]) -> Any:
+def rebuilt(value: Any, items: list[Any]) -> Any:
     """Return a list, tuple or named tuple with other items; other types are unchanged."""
     if type(value) in NESTED:
         return type(value)(items)

@@ -192,7 +192,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
         out[mask] = result
         return out
 
-    call.means = function  # type: ignore[attr-defined]
+    call.means = meaning(function)  # type: ignore[attr-defined]
     return call
 
 

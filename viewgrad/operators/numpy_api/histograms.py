@@ -25,9 +25,9 @@ def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
         return as_operand(bins) if not isinstance(bins, str) else _edges(
             a, np.histogram_bin_edges(plain(a), bins, range_).size - 1, range_)  # fmt: skip
     first, last = (a.min(), a.max()) if range_ is None and a.size else map(as_operand, range_ or (0.0, 1.0))
-    if float(first.detach()) == float(last.detach()):
+    if plain(first) == plain(last):
         first, last = first - 0.5, last + 0.5
-    kind = a.dtype if a.dtype.kind == "f" else float
+    kind = a.dtype if a.dtype.kind in "fc" else float
     return np.linspace(first, last, int(bins) + 1).astype(kind)
 
 

@@ -184,7 +184,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
         residuals = _squared(right - left @ coefficients).sum(0)
         _, values, _ = np.linalg.svd(scaled, full_matrices=False)
         residuals = residuals.reshape(-1)[: None if rank == deg + 1 < x.size else 0]
-        return coefficients, residuals, rank, values, tolerance
+        return coefficients, residuals, np.int32(rank), values, tolerance
     if not cov:
         return coefficients
     base = np.linalg.inv(normal) / np.outer(scale, scale)

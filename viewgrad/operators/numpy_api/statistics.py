@@ -94,7 +94,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 @composite(np.union1d, method=False)
 def union1d(ar1: Any, ar2: Any) -> Any:
     """Return the sorted distinct elements of both tensors."""
-    both = concatenate([as_operand(ar1).reshape(-1), as_operand(ar2).reshape(-1)])
+    both = np.concatenate([ar1, ar2], axis=None)
     return both[np.unique(plain(both), return_index=True)[1]]
 
 

@@ -185,7 +185,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
         parts = list(array.unbind(axis))
         for place in range(1, len(parts)):
             parts[place] = ufunc(parts[place - 1], parts[place])
-        value: Any = np.stack(parts, axis) if parts else array.clone()
+        value: Any = _stacked(parts, axis, array) if parts else array.clone()
         value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
         return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.accumulate", "unsafe")
 
@@ -232,6 +232,13 @@ def _step(ufunc: np.ufunc, value: Any, part: Any, chosen: Any) -> Any:
 
 def _single(out: Any) -> Any:
     return out[0] if isinstance(out, tuple) else out
+
+
+def _stacked(parts: Any, axis: int, array: Any) -> Any:
+    """Return slices stacked along an axis, in the memory layout of an array."""
+    order = copy_order(array._array)
+    value: Any = np.stack(parts, axis)
+    return value.transpose(order).contiguous().transpose([order.index(dim) for dim in range(array.ndim)])
 
 
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
