@@ -1,10 +1,14 @@
-"""SciPy's statistics run once for each form of a call; later calls raise, and return NaN, as they do."""
+"""SciPy's functions run once for each form of a call; results of later calls have their dtypes and errors."""
+
+import importlib
 
 import numpy as np
 import pytest
 import scipy.stats
 
 import viewgrad as vg
+from viewgrad.autograd import gradcheck
+from viewgrad.errors import UnsupportedFunctionError
 from viewgrad.scipy import stats
 from viewgrad.scipy.stats import axis_policy
 from viewgrad.scipy.wrap import Accepted, form_of
@@ -82,3 +86,96 @@ def test_the_number_of_forms_is_bounded():
         accepted.add(count)
     accepted.add(None)
     assert accepted.has(3 * Accepted.MOST - 1) and not accepted.has(None) and not accepted.has(0)
+
+
+SQUARE = np.random.default_rng(2).standard_normal((4, 4))
+CALLS = [
+    *[("ndimage", name, ()) for name in ("mean", "variance", "standard_deviation", "median", "sum", "center_of_mass")],
+    *[("ndimage", name, ([[1, 1, 2, 2]] * 4, [1, 2])) for name in ("mean", "variance", "maximum", "sum_labels")],
+    *[("ndimage", name, (2,)) for name in ("zoom", "fourier_uniform", "fourier_gaussian", "fourier_shift",
+                                           "fourier_ellipsoid", "median_filter", "grey_closing", "uniform_filter")],
+    ("ndimage", "shift", (0.5,)), ("ndimage", "rotate", (20.0,)), ("ndimage", "gaussian_filter", (1.0,)),
+    ("ndimage", "map_coordinates", (np.array([[0.5, 2.2], [0.7, 1.1]]),)), ("ndimage", "distance_transform_bf", ()),
+    *[("integrate", name, ()) for name in ("simpson", "trapezoid", "cumulative_simpson", "cumulative_trapezoid")],
+    ("signal", "detrend", (0,)), ("signal", "vectorstrength", (2.0,)), ("signal", "welch", ()),
+    *[("stats", name, ()) for name in ("tvar", "tmean", "tstd", "tsem", "kurtosis", "skew", "describe", "entropy",
+                                       "differential_entropy", "gstd", "mode", "theilslopes", "zscore", "iqr")],
+    ("stats", "ttest_1samp", (0.5,)), ("stats", "f_oneway", (SQUARE[:3] + 1.0,)), ("stats", "bartlett", (SQUARE,)),
+    ("special", "softmax", ()), ("special", "log_softmax", ()), ("linalg", "det", ()),
+]  # fmt: skip
+KINDS = {
+    "float32": SQUARE.astype("f4"), "complex64": (SQUARE + 1j * SQUARE.T).astype("F"), "complex128": SQUARE + 0.5j,
+    "empty": np.zeros((0, 4)), "0-d": np.array(2.0), "1-d": SQUARE[0], "column-major": np.asfortranarray(SQUARE[:3]),
+}  # fmt: skip
+
+
+def parts_of(result):
+    """Return the floating-point arrays in a result."""
+    if isinstance(result, (tuple, list)):
+        return [part for each in result for part in parts_of(each)]
+    if isinstance(result, int):
+        return []
+    array = result.detach().numpy() if isinstance(result, vg.Tensor) else np.asarray(result)
+    return [array] if array.dtype.kind in "fc" else []
+
+
+def outcome(function, *args):
+    try:
+        return parts_of(function(*args)), None
+    except Exception as error:
+        return None, type(error)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_like_scipys_in_every_call(kind):
+    for module, name, args in CALLS:
+        array = np.abs(KINDS[kind]) + 0.1 if (module, name) == ("stats", "gstd") else KINDS[kind]
+        function = getattr(importlib.import_module(f"viewgrad.scipy.{module}"), name)
+        wanted, error = outcome(getattr(importlib.import_module(f"scipy.{module}"), name), array, *args)
+        for _ in range(2):
+            found, own = outcome(function, tracked(array), *args)
+            if own is UnsupportedFunctionError or (kind.startswith("complex") and own is not None):
+                break  # loud
+            assert own is error, (name, own, error)
+            if error is None:
+                for mine, theirs in zip(found, wanted, strict=True):
+                    assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape), name
+                    assert mine.flags.c_contiguous or not theirs.flags.c_contiguous, name
+                    assert mine.flags.f_contiguous or not theirs.flags.f_contiguous, name
+                    np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["tvar", "tstd", "describe", "energy_distance", "wasserstein_distance"])
+def test_statistics_of_complex_samples_that_differ_are_refused(name):
+    samples = [tracked(SAMPLE + 0.5j * OTHER), tracked(OTHER * 1j)][: 2 if name.endswith("distance") else 1]
+    with pytest.raises(UnsupportedFunctionError):
+        getattr(stats, name)(*samples)
+
+
+def test_arguments_that_only_scipy_accepts_are_refused():
+    linalg = importlib.import_module("viewgrad.scipy.linalg")
+    with pytest.raises(UnsupportedFunctionError, match="does not accept"):
+        linalg.cholesky_banded(tracked([4.0, 1.0, 2.0]))
+
+
+def test_gradients_of_results_without_elements_and_in_single_precision():
+    ndimage = importlib.import_module("viewgrad.scipy.ndimage")
+    x = tracked(np.zeros((0, 3)))
+    ndimage.median_filter(x, 3).sum().backward()
+    assert x.grad.shape == (0, 3)
+    assert gradcheck(lambda x: ndimage.zoom(x, 2), (tracked(SQUARE[0]),))
+    single = tracked(SQUARE[0].astype("f4"))
+    assert vg.autograd.grad(ndimage.zoom(single, 2).sum(), single)[0].dtype == np.float32
+
+
+def test_functions_called_by_filters_run_once_for_each_element():
+    ndimage = importlib.import_module("viewgrad.scipy.ndimage")
+    calls = []
+    ndimage.generic_filter(tracked(SQUARE[0]), lambda x: calls.append(x) or x.sum(), 3)
+    assert len(calls) == 4
+    with pytest.raises(RuntimeError, match="no footprint"):
+        ndimage.generic_filter(tracked(SQUARE[0]), lambda x: x.sum())
+    with pytest.raises(RuntimeError, match="complex dtype"):
+        ndimage.gaussian_filter(tracked(SQUARE + 1j), 1.0, output=np.float32)

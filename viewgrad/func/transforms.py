@@ -30,7 +30,6 @@ from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
 from .captured_state import RandomState
-from .program_methods import add_program_method, program_method
 from .tree import Structure, flatten, leaves_like, map_leaves
 
 Function = Callable[..., Any]
@@ -57,10 +56,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
         gradient.over_arrays = over_arrays  # type: ignore[attr-defined]
     batched = _batched_like(f, argnums) if not has_aux else None
     if batched is not None:
-        add_program_method(
-            gradient, "__viewgrad_batched__",
-            lambda _, *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1],
-        )
+        gradient.__viewgrad_batched__ = lambda *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1]  # type: ignore[attr-defined]
     return _with_compiled_jvp(f, grad, gradient, argnums, has_aux)
 
 
@@ -69,7 +65,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     plain = not has_aux and len(set(numbers)) == len(numbers)
-    shortcut = program_method(f, "__viewgrad_gradients__") if plain else None
+    shortcut = getattr(f, "__viewgrad_gradients__", None) if plain else None
 
     @functools.wraps(f, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -91,7 +87,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         gradient = wanted.tree(transform.materialized(found))
         return ((value, _results(transform, output.aux)) if has_aux else value), gradient
 
-    arrays = program_method(f, "__viewgrad_array_gradients__") if plain else None
+    arrays = getattr(f, "__viewgrad_array_gradients__", None) if plain else None
     if arrays is not None:
 
         def over_arrays(args: tuple[Any, ...]) -> Any:
@@ -106,7 +102,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         value_and_gradient.over_arrays = over_arrays  # type: ignore[attr-defined]
     batched = _batched_like(f, argnums) if plain else None
     if batched is not None:
-        add_program_method(value_and_gradient, "__viewgrad_batched__", lambda _, *batch: batched(*batch))
+        value_and_gradient.__viewgrad_batched__ = batched  # type: ignore[attr-defined]
     return _with_compiled_jvp(f, value_and_grad, value_and_gradient, argnums, has_aux)
 
 
@@ -262,8 +258,8 @@ def _columns_at_once(
     inputs, the rows of the Jacobian itself are computed. Operators whose nodes do not support batched gradients, such
     as custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
     """
-    has_program = program_method(f, "__viewgrad_jvp__") is not None
-    if current_mode() & ~GRAD or (has_program and not (program_method(f, "__viewgrad_rows__") or bool)()):
+    has_program = hasattr(f, "__viewgrad_jvp__")
+    if current_mode() & ~GRAD or (has_program and not getattr(f, "__viewgrad_rows__", bool)()):
         return None
     transform = Transform()
     given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", transform.primal)
@@ -374,7 +370,7 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 
 def _compiled_jvp_of(f: Function) -> Function | None:
     """Return the jvp computed by the program of a compiled function; None for other functions, and while tracing."""
-    return None if current_mode() & ~GRAD else program_method(f, "__viewgrad_jvp__")
+    return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_jvp__", None)
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
@@ -388,10 +384,10 @@ def _is_finite(found: Sequence[Any]) -> bool:
 
 def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
     """Return the directional derivative of a function's gradient, computed by differentiating its jvp."""
-    compiled_jvp = program_method(f, "__viewgrad_jvp__")
+    compiled_jvp = getattr(f, "__viewgrad_jvp__", None)
     if compiled_jvp is not None and not has_aux:
 
-        def jvp(_: Function, numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
+        def jvp(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
                 with np.errstate(all="ignore"):  # derivatives may be infinite; derived() also computes the function
                     return compiled_jvp(numbers, given, others, tangents, False)[1]
@@ -402,10 +398,9 @@ def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums
             split_output(output, has_aux, "jvp")
             return output[0], tangent[0], output[1]
 
-        add_program_method(derived, "__viewgrad_jvp__", jvp)
-        second = program_method(f, "__viewgrad_second__")
-        if second is not None:
-            add_program_method(derived, "__viewgrad_rows__", lambda _: second())
+        derived.__viewgrad_jvp__ = jvp  # type: ignore[attr-defined]
+        if hasattr(f, "__viewgrad_second__"):
+            derived.__viewgrad_rows__ = f.__viewgrad_second__  # type: ignore[attr-defined]
     return derived
 
 
@@ -428,7 +423,7 @@ def _batched_like(f: Function, argnums: Argnums) -> Function | None:
     It is the gradient of the sum over the examples. Arguments shared by all examples are repeated first, so that each
     example has its own gradient.
     """
-    batch_of = program_method(f, "__viewgrad_batched__")
+    batch_of = getattr(f, "__viewgrad_batched__", None)
     if batch_of is None:
         return None
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

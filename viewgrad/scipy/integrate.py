@@ -23,7 +23,7 @@ from ..tensor.shapes import with_ndim
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
 from .ode_steps import OdeSolution, pinned, plain_number
-from .wrap import args_tuple, copied, maker, numbers, registrar
+from .wrap import Accepted, args_tuple, copied, maker, numbers, registrar
 
 if TYPE_CHECKING:
     from .typed.integrate import *  # noqa: F403
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.integrate, MADE, is_checked=True)
+made: Final = maker(scipy.integrate, MADE, is_checked=True, accepted=Accepted())
+checked: Final = maker(scipy.integrate, MADE, is_checked=True)
 registered: Final = registrar(MADE)
 
 
@@ -63,7 +64,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     return np.moveaxis(sums, -1, axis)
 
 
-@made
+@checked  # SciPy requires increasing places
 def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
     """Return the cumulative integral of samples by Simpson's rule."""
     samples = np.moveaxis(numbers(y) * 1.0, axis, -1)

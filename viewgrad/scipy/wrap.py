@@ -10,13 +10,23 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ..adoption import adopting
-from ..errors import DifferentiabilityError, UnsupportedFunctionError
+from ..errors import AutogradError, DifferentiabilityError, UnsupportedFunctionError
 from ..numpy.matrices import matrix
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import OUTPUTS, as_argument, carries_history, on_values, plain_values
+from ..operators.numpy_api.conversion import (
+    NESTED,
+    OUTPUTS,
+    as_argument,
+    carries_history,
+    in_layout,
+    on_values,
+    plain_values,
+    rebuilt,
+)  # fmt: skip
 from ..operators.numpy_api.dispatch import PYTHONS, dtypes_of_loop, in_loops_precision, ufunc_call
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, from_array
@@ -75,7 +85,7 @@ def vector(value: Any, function: str) -> Any:
     return tensor
 
 
-def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def of_plain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Return the result of a SciPy function for the values of tensors, as tensors."""
     if len(args) > 1 and args[0] is args[1] and isinstance(args[0], Tensor):
         array = plain_values(args[0])  # one array: `csd` of a series with itself is real
@@ -97,54 +107,49 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return on_values(of_copies, args, kwargs)
 
 
-def of_detached(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def of_detached(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Return the result of a SciPy function for the detached values of tensors; see `of_plain`."""
     options = {key: value if key in OUTPUTS else detached(value) for key, value in kwargs.items()}
-    return of_plain(function, *map(detached, args), **options)
+    values = list(map(detached, args))
+    if len(args) > 1 and args[0] is args[1]:
+        values[1] = values[0]
+    return of_plain(function, *values, **options)
 
 
-def single_like(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for functions whose results have single precision if their arguments do.
-
-    The functions compute in double precision, since their constants are doubles. Results with a history are converted
-    to single precision if NumPy's dtype of the arguments is single.
+class Outcome(tuple[Any, ...]):
+    """A named result that can be unpacked, with further attributes that are not unpacked.
 
     Arguments:
-        names: the relevant arguments, unless they are None or the name of a window.
+        named: the unpacked results, by name.
+        more: the further attributes.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(function)
+    def __new__(cls, named: dict[str, Any], more: dict[str, Any] | None = None) -> Outcome:
+        """Store the results in both forms."""
+        self = super().__new__(cls, tuple(named.values()))
+        self.__dict__.update(named, **(more or {}))
+        return self
 
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            found = function(*args, **kwargs)
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            kinds = [_dtype_of(bound.arguments[name]) for name in names]
-            dtype = np.result_type(*[kind for kind in kinds if kind is not None])
-            return _in_single(found) if dtype.char in "fF" else found
-
-        return call
-
-    return decorate
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"this result has no attribute {name}; it has {', '.join(self.__dict__)}")
 
 
-def _dtype_of(value: Any) -> Any:
-    """Return the dtype of an argument, or None for None, strings and tuples that describe something else."""
-    is_named = isinstance(value, tuple) and any(isinstance(each, str) for each in value)
-    if value is None or isinstance(value, str) or is_named:
-        return None
-    return numbers(value).dtype
+def by_parts(function: Callable[..., Any], result: Any, *others: Any) -> Any:
+    """Return a result to each part of which a function was applied, with the same parts of other results.
 
-
-def _in_single(found: Any) -> Any:
-    """Return a result whose parts with a history are converted to single precision."""
-    if isinstance(found, tuple):
-        return tuple(map(_in_single, found))
-    if not carries_history(found) or found.dtype.char not in "dD":
-        return found
-    return found.astype(np.complex64 if found.dtype.kind == "c" else np.float32)
+    The parts of other results of another structure are None.
+    """
+    if isinstance(result, Outcome):
+        names = list(result.__dict__)
+        parts = {
+            name: by_parts(function, result.__dict__[name], *[getattr(other, name, None) for other in others])
+            for name in names
+        }
+        return Outcome({name: parts.pop(name) for name in names[: len(result)]}, parts)
+    if type(result) is not tuple:
+        return function(result, *others)
+    padded = [other if isinstance(other, tuple) else (None,) * len(result) for other in others]
+    return tuple(by_parts(function, *each) for each in zip(result, *padded))
 
 
 class Accepted:
@@ -163,37 +168,51 @@ class Accepted:
         """Return whether a call of this form was accepted."""
         return form is not None and form in self._forms
 
-    def add(self, form: Any, precision: Any = None) -> None:
-        """Record the form of a call, unless it is None, and the precision of its result; see `precision_of`."""
+    def add(self, form: Any, result: Any = None) -> None:
+        """Record the form of a call, unless it is None, and the precision and memory layout of its result."""
         if form is None:
             return
         if len(self._forms) >= self.MOST:
             self._forms = {}
-        self._forms[form] = precision
+        self._forms[form] = by_parts(Kind.of, result)
 
-    def precision(self, form: Any) -> Any:
-        """Return the precision of the result of an accepted call."""
-        return self._forms.get(form)
+    def alike(self, form: Any, result: Any) -> Any:
+        """Return the result of an accepted call in the precision and memory layout of the first such call.
 
-
-def precision_of(result: Any) -> Any:
-    """Return whether a result, or each of several in a tuple, is single; None if it is not a floating-point array."""
-    if type(result) is tuple:
-        return tuple(map(precision_of, result))
-    if not isinstance(result, (Tensor, np.ndarray, np.generic, float, complex)):
-        return None
-    kind = np.dtype(getattr(result, "dtype", float)).char
-    return kind in "fF" if kind in "fdFD" else None
+        Formulas in which constants or steps are doubles lose single precision.
+        """
+        return by_parts(lambda part, kind: part if kind is None else kind.applied(part), result, self._forms.get(form))
 
 
-def in_precision(result: Any, precision: Any) -> Any:
-    """Return a result with the precision of SciPy's; formulas in which constants or steps are doubles lose it."""
-    if type(precision) is tuple and type(result) is tuple:
-        return tuple(map(in_precision, result, precision))
-    if not isinstance(precision, bool) or not isinstance(result, Tensor) or result.dtype.char not in "fdFD":
-        return result
-    kind = ("f" if precision else "d") if result.dtype.kind == "f" else ("F" if precision else "D")
-    return _in_dtype(result, np.dtype(kind))
+@attrs.frozen
+class Kind:
+    """The dtype and the memory layout of a result.
+
+    Arguments:
+        dtype: the dtype, floating-point or complex.
+        order: "C" or "F" for matrices with that layout, None for other arrays.
+    """
+
+    dtype: np.dtype[Any]
+    order: str | None
+
+    @classmethod
+    def of(cls, result: Any) -> Kind | None:
+        """Return the kind of an array or number, or None for other objects."""
+        if not isinstance(result, (Tensor, np.ndarray, np.generic, float, complex)):
+            return None
+        array = np.asarray(plain_values(result))
+        is_c, is_f = array.flags.c_contiguous, array.flags.f_contiguous
+        return cls(array.dtype, None if is_c == is_f else "C" if is_c else "F") if array.dtype.kind in "fc" else None
+
+    def applied(self, result: Any) -> Any:
+        """Return a result in this precision and layout; whether it is complex may depend on values."""
+        if not isinstance(result, Tensor) or result.dtype.kind not in "fc":
+            return result
+        real = np.zeros(0, self.dtype).real.dtype
+        return in_layout(
+            _in_dtype(result, np.result_type(real, np.complex64) if result.dtype.kind == "c" else real), self.order
+        )
 
 
 def form_of(value: Any) -> Any:
@@ -235,7 +254,8 @@ def maker(
     Arguments:
         module: SciPy's module.
         made: the dict that receives the counterparts, by name.
-        is_checked: whether SciPy's functions are run first to raise their errors, which is done for cheap ones.
+        is_checked: whether SciPy's functions are run first, so that their errors and dtypes are used, and results that
+            differ are refused.
         accepted: the calls known to need no such check, for functions whose errors do not depend on ordinary values.
         is_compared: whether SciPy's functions are run as well, so that its errors, its values outside the domain of the
             formulas, and its dtypes are used. Universal functions always are.
@@ -250,6 +270,7 @@ def maker(
         takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
         further = known.keys() - _parameters(scipys)
         ufunc = scipys if isinstance(scipys, np.ufunc) and scipys.nout == 1 else None
+        full_name = f"{module.__name__}.{name}"
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if any(isinstance(each, matrix) for each in args):  # SciPy converts matrices to arrays
@@ -264,31 +285,23 @@ def maker(
             is_new = not further.isdisjoint(kwargs)
             form = form_of((name, args, kwargs)) if accepted is not None and not is_new else None
             checked = None
-            if is_checked and not is_new and not _is_accepted(accepted, form, args, kwargs):
-                checked = scipys_result(scipys, args, kwargs)
+            if is_checked and not is_new:
+                checked = _checked(scipys, accepted, form, args, kwargs)
             given = {key: value for key, value in kwargs.items() if key not in IDLE}
-            unknown = [] if takes_all else sorted(given.keys() - known.keys())
-            if unknown:
-                options = ", ".join(unknown)
-                raise lost(
-                    f"{module.__name__}.{name}", f"options that are not supported for tensors with a history: {options}"
-                )
+            if not takes_all:
+                _check_options(full_name, given.keys() - known.keys())
             wanted = scipys_result(scipys, args, kwargs) if is_compared and ufunc is None and not is_new else None
             inputs = args if ufunc is None or ufunc.nin == 1 else in_loops_precision(ufunc, args)
-            with _errors_of(scipys, args, kwargs, is_known=is_new or checked is not None):
-                result = composed(name, function, inputs, given)
-            if checked is not None and accepted is not None:
-                _check_shapes(f"{module.__name__}.{name}", result, checked)
-                accepted.add(form, precision_of(checked))
-            if accepted is not None:
-                result = in_precision(result, accepted.precision(form) if checked is None else precision_of(checked))
+            with _errors_of(full_name, scipys, args, kwargs, is_new=is_new, is_checked=checked is not None):
+                result = or_missing(lambda: composed(name, function, inputs, given), checked, (*args, *kwargs.values()))
+            result = _settled(full_name, result, checked, accepted, form)
             if observed() is not None:
                 return result if ufunc is None else _in_dtype(result, dtypes_of_loop(ufunc, args)[-1])
             if ufunc is not None:
                 plain = [each if type(each) in PYTHONS else plain_values(as_argument(each)) for each in args]
                 with np.errstate(all="ignore"):
                     wanted = ufunc(*plain)
-            return _compared(f"{module.__name__}.{name}", result, wanted)
+            return _compared(full_name, result, wanted)
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = function.__doc__
@@ -298,33 +311,112 @@ def maker(
     return make
 
 
-def _is_accepted(accepted: Accepted | None, form: Any, args: Any, kwargs: dict[str, Any]) -> bool:
-    """Return whether a call need not be checked by SciPy; calls with functions as options are not."""
-    if any(map(callable, kwargs.values())):
-        return True
-    return accepted is not None and accepted.has(form) and all(map(has_ordinary_values, arrays_in(args)))
+def _checked(scipys: Callable[..., Any], accepted: Accepted | None, form: Any, args: Any, kwargs: Any) -> Any:
+    """Return SciPy's result, or None for an accepted call and for arguments that are functions."""
+    if any(map(callable, (*args, *kwargs.values()))):
+        return None
+    if accepted is not None and accepted.has(form) and all(map(has_ordinary_values, arrays_in(args))):
+        return None
+    return scipys_result(scipys, args, kwargs)
+
+
+def _settled(name: str, result: Any, checked: Any, accepted: Accepted | None, form: Any) -> Any:
+    """Return a result that is like SciPy's in this call, if that is known, or in an earlier one of the same form."""
+    if checked is None:
+        return result if accepted is None else accepted.alike(form, result)
+    result = like(name, result, checked)
+    if accepted is not None:
+        accepted.add(form, result)
+    return result
+
+
+def _check_options(name: str, unknown: Iterable[str]) -> None:
+    """Raise an error if there are options that the counterpart lacks."""
+    options = ", ".join(sorted(unknown))
+    if options:
+        raise lost(name, f"options that are not supported for tensors with a history: {options}")
 
 
 @contextlib.contextmanager
-def _errors_of(scipys: Callable[..., Any], args: Any, kwargs: dict[str, Any], *, is_known: bool) -> Iterator[None]:
-    """Replace the errors of a counterpart by those that SciPy's function raises for the same arguments, if any."""
+def _errors_of(
+    name: str, scipys: Callable[..., Any], args: Any, kwargs: dict[str, Any], *, is_new: bool, is_checked: bool
+) -> Iterator[None]:
+    """Replace the errors of a counterpart by those that SciPy's function raises for the same arguments, if any.
+
+    Raises:
+        UnsupportedFunctionError: if SciPy's function accepts arguments, none of them a function, of other shapes or
+            types than the counterpart.
+    """
     try:
         yield
     except (UnsupportedFunctionError, DifferentiabilityError):
         raise
-    except Exception:
-        if not is_known:
+    except Exception as error:
+        if not is_new and not is_checked:
             scipys_result(scipys, args, kwargs)
-        raise
+        if is_new or isinstance(error, AutogradError) or any(map(callable, (*args, *kwargs.values()))):
+            raise
+        raise lost(name, "its formula for tensors does not accept these arguments; pass their detach()") from error
 
 
-def _check_shapes(name: str, result: Any, wanted: Any) -> None:
-    """Raise an error if a result, or one of several, has another shape than SciPy's."""
-    if isinstance(wanted, (Tensor, np.ndarray)) and result.shape != wanted.shape:
-        raise lost(name, f"its formula for tensors returns the shape {result.shape}, SciPy returns {wanted.shape}")
-    if isinstance(wanted, tuple):
-        for each, other in zip(result, wanted):
-            _check_shapes(name, each, other)
+def or_missing(compute: Callable[[], Any], checked: Any, args: Any) -> Any:
+    """Return the result of a formula, or SciPy's result if there is no formula for it.
+
+    It has no elements, and the histories of all arguments; or it is NaN, since there are too few values.
+
+    Arguments:
+        compute: a function that evaluates the formula.
+        checked: SciPy's result, or None if it is unknown.
+        args: the arguments.
+    """
+    if isinstance(checked, (Tensor, np.ndarray)) and not checked.size and checked.dtype.kind in "fc":
+        return sum((each.sum() * 0.0 for each in _tensors_in(args)), numbers(checked))
+    try:
+        return compute()
+    except (ArithmeticError, LookupError, ValueError):
+        first = checked[0] if isinstance(checked, tuple) else checked
+        if first is None or not np.isnan(plain_values(first)).all():
+            raise
+        return checked
+
+
+def _tensors_in(value: Any) -> Iterator[Any]:
+    """Yield the tensors in arguments, at any depth."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors_in(each)
+
+
+def like(name: str, result: Any, wanted: Any) -> Any:
+    """Return a result with the dtypes of SciPy's result.
+
+    Raises:
+        UnsupportedFunctionError: if its shape or values differ from SciPy's, or if it is complex and SciPy's is not.
+    """
+    return by_parts(functools.partial(_like, name), result, wanted)
+
+
+def _like(name: str, result: Any, wanted: Any) -> Any:
+    kind = Kind.of(wanted)
+    result = as_operand(result) if isinstance(result, (np.ndarray, np.generic)) else result
+    if kind is None or not isinstance(result, Tensor):
+        return result
+    if np.shape(wanted) != result.shape:
+        raise lost(name, f"its formula for tensors returns the shape {result.shape}, SciPy returns {np.shape(wanted)}")
+    if result.dtype.kind == "c" and kind.dtype.kind == "f":
+        raise lost(name, "its formula for tensors returns complex numbers, SciPy returns real ones")
+    if observed() is None and _differs(plain_values(result), np.asarray(plain_values(wanted))):
+        raise lost(name, "its formula for tensors with a history is not valid for these arguments; pass their detach()")
+    return kind.applied(_in_dtype(result, kind.dtype) if result.dtype.kind in "fc" else result)
+
+
+def _differs(found: Any, wanted: Any) -> bool:
+    """Return whether two arrays differ by more than errors of rounding, where both are finite."""
+    both = np.isfinite(found) & np.isfinite(wanted)
+    sizes = np.abs(wanted[both])
+    return bool(sizes.size) and bool((np.abs(found[both] - wanted[both]) > 1e-2 * sizes.max() + 1e-8).any())
 
 
 def _compared(name: str, result: Any, wanted: Any) -> Any:
@@ -435,9 +527,8 @@ def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., 
 
 
 def detached(value: Any) -> Any:
-    """Return a value without its history; tensors in nested lists are combined if their shapes agree."""
-    try:
-        value = as_argument(value)
-    except ValueError:
-        return type(value)(map(detached, value))
-    return value.detach() if hasattr(value, "detach") else value
+    """Return a value without its history, and without dimensions as a scalar, which options of SciPy require."""
+    if isinstance(value, Tensor):
+        value = value.detach()
+        return value if value.ndim else value[()]
+    return rebuilt(value, [detached(each) for each in value]) if isinstance(value, NESTED) else value

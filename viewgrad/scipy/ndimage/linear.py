@@ -19,11 +19,11 @@ from ...operators.numpy_api.conversion import as_argument, carries_history, plai
 from ...operators.numpy_api.dispatch import require_tensor
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor
-from ..wrap import maker, numbers, of_detached
+from ..wrap import Accepted, maker, numbers, of_detached, scipys_result
 from .splines import Spline, at_places
 
 MADE: dict[str, Any] = {}
-_without_output: Final = maker(scipy.ndimage, MADE)
+_without_output: Final = maker(scipy.ndimage, MADE, is_checked=True, accepted=Accepted())
 # NumPy's names of the boundary modes.
 MODES: Final = {
     "reflect": "symmetric",
@@ -62,17 +62,18 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
             return result if named or output is None else output.copy_(result)
         arguments.pop("output", None)
         arguments.update(arguments.pop("kwargs", {}))
+        given = dict(arguments)
         if image.dtype.kind not in "fc":
             arguments["input"] = image.astype(float)
         result = run(**arguments)
         if output is None:
             return result
         is_complex = result.dtype.kind == "c" and dtype.kind != "c"
-        if is_complex and (not named or isinstance(output, str)):
+        if is_complex and not named:
             raise RuntimeError("output must have complex dtype")
-        if not named:
-            return output.copy_(result)
-        return result.astype(np.promote_types(dtype, np.complex64) if is_complex else dtype)
+        if is_complex:  # a few filters promote the dtype, the others raise
+            dtype = scipys_result(scipys, (), given | {"output": output}).dtype
+        return result.astype(dtype) if named else output.copy_(result)
 
     MADE[name] = call
     return call

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
-from ...operators.numpy_api.conversion import plain_values
+from ...operators.numpy_api.conversion import carries_history, plain_values
 from ..wrap import make_constant, numbers, of_detached
 from .linear import MADE, made
 
@@ -18,7 +18,7 @@ def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) 
     image = numbers(input)
     image = image if image.dtype.kind in "fc" else image.astype(float)
     if labels is None:
-        return measure(image.reshape(-1), np.indices(image.shape).reshape(image.ndim, -1))
+        return measure(image.reshape(-1), np.indices(image.shape).reshape(image.ndim, image.size))
     names = np.asarray(plain_values(labels))
     shape = np.broadcast_shapes(names.shape, image.shape)
     names, image = np.broadcast_to(names, shape), np.broadcast_to(image, shape)
@@ -115,9 +115,9 @@ def distance_transform_bf(
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """Return the distance of each element to the nearest 0; gradients flow to the distances between elements."""
-    if metric.lower() == "euclidean":
+    if metric.lower() == "euclidean" and carries_history(sampling):
         return distance_transform_edt(input, sampling, return_distances, return_indices)
-    return of_detached(scipy.ndimage.distance_transform_bf, input, metric, None, return_distances, return_indices)
+    return of_detached(scipy.ndimage.distance_transform_bf, input, metric, sampling, return_distances, return_indices)
 
 
 make_constant(

@@ -11,7 +11,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.define import OPERATORS
 from ...operators.numpy_api.conversion import plain_values
 from ...tensor.tensor import from_array
-from ..wrap import Accepted, floating, maker, scipys_result, single_like
+from ..wrap import Accepted, floating, maker, scipys_result
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
@@ -210,7 +210,6 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
 
 
 @made
-@single_like("b", "a", "x", "zi")
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """Apply a linear filter: `sum(a[k] * y[n - k]) = sum(b[k] * x[n - k])`.
 
@@ -263,7 +262,6 @@ def _taps(b: Any, x: Any) -> Any:
 
 
 @made
-@single_like("b", "a")
 def lfilter_zi(b: Any, a: Any) -> Any:
     """Return the steady state of a filter for the step response."""
     b, a = (np.atleast_1d(floating(value)) for value in (b, a))
@@ -288,7 +286,6 @@ def sections_of(sos: Any) -> Any:
 
 
 @made
-@single_like("sos", "x", "zi")
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """Apply a cascade of second-order filters."""
     sos, y = sections_of(sos), floating(x)
@@ -308,7 +305,6 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 @made
-@single_like("b", "a", "x")
 def filtfilt(
     b: Any,
     a: Any,
@@ -344,7 +340,6 @@ def filtfilt(
 
 
 @made
-@single_like("data")
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     """Remove the mean or piecewise linear trends from samples."""
     if type not in ("linear", "l", "constant", "c"):
@@ -364,7 +359,6 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 
 
 @made
-@single_like("x")
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """Return the analytic signal."""
     x = floating(x)

@@ -11,13 +11,13 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from .. import special
-from ..wrap import floating, maker, numbers
+from ..wrap import Accepted, floating, maker, numbers
 from .systems import MADE as SYSTEMS
 from .systems import normalized
 from .windows import get_window
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 checked: Final = maker(scipy.signal, MADE, is_checked=True)
 
 

@@ -11,7 +11,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import ndimage
-from ..wrap import Accepted, floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 from .convolutions import sections_of
 
@@ -34,7 +34,6 @@ def _convolved(x: Any, h: Any) -> Any:
 
 
 @made
-@single_like("x")
 def savgol_filter(
     x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
     mode: str = "interp", cval: float = 0.0,
@@ -99,7 +98,6 @@ def order_filter(a: Any, domain: Any, rank: int) -> Any:
 
 
 @made
-@single_like("sos")
 def sosfilt_zi(sos: Any) -> Any:
     """Return the steady state of a cascade for the step response."""
     sos = sections_of(sos)
@@ -126,7 +124,6 @@ def _lengthened(x: Any, count: int, kind: Any) -> Any:
 
 
 @made
-@single_like("sos", "x")
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """Apply a cascade forwards and backwards, with zero phase."""
     sos, x = sections_of(sos), _along(x, axis)
@@ -157,7 +154,6 @@ def deconvolve(signal: Any, divisor: Any) -> Any:
 
 
 @made
-@single_like("b", "a", "y", "x")
 def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
     """Return the state of a filter from past outputs and inputs."""
     b, a, y = (np.atleast_1d(floating(each)) for each in (b, a, y))
@@ -181,7 +177,6 @@ def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
 
 
 @made
-@single_like("h", "x")
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
     """Upsample, filter and downsample."""
     if mode != "constant" or cval:
@@ -196,7 +191,6 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
 
 
 @made
-@single_like("x", "window")
 def resample_poly(
     x: Any, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant",
     cval: Any = None,
@@ -230,7 +224,6 @@ def resample_poly(
 
 
 @made
-@single_like("x")
 def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
     """Downsample after applying an anti-aliasing filter."""
     x = _along(x, axis)
@@ -249,7 +242,6 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
 
 
 @made
-@single_like("x")
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     """Resample by the Fourier method."""
     if window is not None or domain != "time":

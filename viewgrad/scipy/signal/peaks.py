@@ -8,10 +8,10 @@ import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.conversion import as_tensors, plain_values
-from ..wrap import floating, make_constant, maker, numbers, of_detached
+from ..wrap import Accepted, floating, make_constant, maker, numbers, of_detached
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 make_constant(
     scipy.signal,
     ("find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema"),

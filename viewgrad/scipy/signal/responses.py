@@ -9,13 +9,13 @@ import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.conversion import as_tensors, plain_values
-from ..wrap import floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers
 from .convolutions import sections_of
 from .systems import MADE as SYSTEMS
 from .systems import parts_of, state_space
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:
@@ -42,7 +42,6 @@ def _at(coefficients: Any, inverse: Any) -> Any:
 
 
 @made
-@single_like("b", "a")
 def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * math.pi,
           include_nyquist: bool = False) -> Any:  # fmt: skip
     """Return the frequencies and the frequency response of a digital filter.
@@ -70,7 +69,6 @@ def _of_roots(roots: Any, at: Any) -> Any:
 
 
 @made
-@single_like("z", "p")
 def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
     """Return the frequencies and the frequency response of a digital filter given by zeros and poles."""
     w = _frequencies(worN, whole, fs)

@@ -10,7 +10,7 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..wrap import Accepted, floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
 MADE: dict[str, Any] = {}
@@ -101,7 +101,6 @@ def _spectra(x: Any, y: Any, segments: Segments) -> Any:
 
 
 @made
-@single_like("x", "y")
 def csd(
     x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
@@ -131,7 +130,6 @@ def csd(
 
 
 @made
-@single_like("x")
 def welch(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None, nfft: Any = None,
     detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -142,7 +140,6 @@ def welch(
 
 
 @made
-@single_like("x")
 def periodogram(
     x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: Any = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -161,7 +158,6 @@ def periodogram(
 
 
 @made
-@single_like("x", "y")
 def coherence(
     x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", axis: int = -1,
@@ -178,7 +174,6 @@ MODES: Final = ("psd", "complex", "magnitude", "angle", "phase")
 
 
 @made
-@single_like("x")
 def spectrogram(
     x: Any, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
@@ -215,7 +210,6 @@ def _check_scaling(scaling: str) -> None:
 
 
 @made
-@single_like("x")
 def stft(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = 256, noverlap: Any = None, nfft: Any = None,
     detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros", padded: bool = True, axis: int = -1,
@@ -238,7 +232,6 @@ def stft(
 
 
 @made
-@single_like("Zxx")
 def istft(
     Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
     nfft: Any = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,

@@ -14,7 +14,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from .. import ndimage
-from ..wrap import Accepted, floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
 MADE: dict[str, Any] = {}
@@ -42,7 +42,6 @@ def _both_ways(x: Any, pole: Any, gain: Any, count: int) -> Any:
 
 
 @made
-@single_like("signal")
 def symiirorder1(signal: Any, c0: Any, z1: Any, precision: float = -1.0) -> Any:
     """Apply a first-order filter forwards and backwards, with mirror-symmetric boundaries."""
     x, pole, gain = floating(signal), numbers(z1) * 1.0, numbers(c0) * 1.0
@@ -130,7 +129,6 @@ class _Resonance:
 
 
 @made
-@single_like("input")
 def symiirorder2(input: Any, r: Any, omega: Any, precision: float = -1.0) -> Any:
     """Apply a second-order filter forwards and backwards, with mirror-symmetric boundaries."""
     x = floating(input)
@@ -238,7 +236,6 @@ def qspline1d_eval(cj: Any, newx: Any, dx: Any = 1.0, x0: Any = 0) -> Any:
 
 
 @made
-@single_like("input")
 def sepfir2d(input: Any, hrow: Any, hcol: Any) -> Any:
     """Apply one filter to the rows and another to the columns of a matrix, with mirror-symmetric boundaries."""
     x, rows, columns = floating(input), floating(hrow), floating(hcol)
@@ -270,12 +267,12 @@ def _of_images(name: str, pole: float) -> None:
             return MADE["symiirorder2"](rows.T, *poles, precision).T
         gain = -pole * (6.0 if name == "cspline2d" else 8.0)
         along = MADE["symiirorder1"](x, gain, pole, precision)
-        return MADE["symiirorder1"](along.T, gain, pole, precision).T
+        return MADE["symiirorder1"](along.T.contiguous(), gain, pole, precision).T
 
     coefficients.__name__ = name
     degree = "cubic" if name == "cspline2d" else "quadratic"
     coefficients.__doc__ = f"Return the coefficients of the {degree} spline of a matrix."
-    made(single_like("signal")(coefficients))
+    made(coefficients)
 
 
 _of_images("cspline2d", CUBIC)
@@ -283,7 +280,6 @@ _of_images("qspline2d", QUADRATIC)
 
 
 @made
-@single_like("Iin")
 def spline_filter(Iin: Any, lmbda: Any = 5.0) -> Any:
     """Smooth a matrix by a cubic spline."""
     weights = np.array([1.0, 4.0, 1.0], np.float32) / np.float32(6.0)  # in single precision, as in SciPy

@@ -11,10 +11,10 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from .. import linalg
-from ..wrap import floating, maker, numbers, single_like
+from ..wrap import Accepted, floating, maker, numbers
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE)
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
 
 
 def polynomial_of(roots: Any) -> Any:
@@ -64,7 +64,6 @@ def normalize(b: Any, a: Any) -> Any:
 
 
 @made
-@single_like("z", "p", "k")
 def zpk2tf(z: Any, p: Any, k: Any) -> Any:
     """Convert zeros, poles and gain to numerator and denominator."""
     return numbers(k) * polynomial_of(z), polynomial_of(p)
@@ -323,7 +322,7 @@ def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> An
     if start > 0:
         x = linalg.expm(a * times[0]) @ x
     if count == 1:
-        return times, _squeezed((c @ x + u @ d.mT).reshape(1, -1))[0], x
+        return times, _squeezed((c @ x + u @ d.mT).reshape(1, -1))[0], _squeezed(x.reshape(1, -1))[0]
     if not np.allclose(np.diff(plain_values(times)), plain_values(times[1] - times[0])):
         raise ValueError("Time steps are not equally spaced.")
     dt = times[1] - times[0]

@@ -9,7 +9,7 @@ import scipy.signal.windows  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
 from .. import special
-from ..wrap import maker, numbers
+from ..wrap import Accepted, maker, numbers
 
 if TYPE_CHECKING:
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal.windows, MADE)
+made: Final = maker(scipy.signal.windows, MADE, is_checked=True, accepted=Accepted())
 
 
 @made

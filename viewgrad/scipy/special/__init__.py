@@ -59,14 +59,14 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     return (found, sign) if return_sign else found
 
 
-@made
+@compared
 def softmax(x: Any, axis: Any = None) -> Any:
     """Return exp(x) / sum(exp(x))."""
     x = numbers(x)
     return np.exp(x - logsumexp(x, axis, keepdims=True))
 
 
-@made
+@compared
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """Return x - log(sum(exp(x)))."""
     x = numbers(x)

@@ -235,7 +235,7 @@ def _derivative_of(name: str, plain: str, signs: tuple[float, float]) -> None:
     """Define the n-th derivative of a Bessel function as a sum over neighbouring orders."""
 
     def derivative(v: Any, z: Any, n: int = 1) -> Any:
-        total: Any = 0.0
+        v, total = numbers(v), 0.0
         lower, upper = signs
         for above in range(int(n) + 1):
             weight = math.comb(int(n), above) * lower ** (n - above) * upper**above / 2.0**n
@@ -279,7 +279,7 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
 
     def spherical(n: Any, z: Any, derivative: bool = False) -> Any:
         z = numbers(z) * 1.0
-        orders = np.trunc(plain_values(numbers(n)))
+        orders = np.trunc(plain_values(numbers(n)).real)
         if orders.ndim:
             shape = np.broadcast_shapes(orders.shape, z.shape)
             places = z.broadcast_to(shape)

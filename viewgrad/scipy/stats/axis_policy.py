@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,31 +13,23 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from ...tensor.trace_hooks import observed
-from ..wrap import Accepted, floating, form_of, has_ordinary_values, maker, scipys_result
+from ..wrap import (
+    Accepted,
+    by_parts,
+    floating,
+    form_of,
+    has_ordinary_values,
+    like,
+    maker,
+    or_missing,
+    scipys_result,
+)  # fmt: skip
 
 MADE: dict[str, Any] = {}
 accepted: Final = Accepted()
 made: Final = maker(scipy.stats, MADE, is_checked=True)
 made_by_form: Final = maker(scipy.stats, MADE, is_checked=True, accepted=accepted)
 _unchecked: Final = maker(scipy.stats, MADE)
-
-
-class Outcome(tuple[Any, ...]):
-    """A named result that can be unpacked, with further attributes that are not unpacked.
-
-    Arguments:
-        named: the unpacked results, by name.
-        more: the further attributes.
-    """
-
-    def __new__(cls, named: dict[str, Any], more: dict[str, Any] | None = None) -> Outcome:
-        """Store the results in both forms."""
-        self = super().__new__(cls, tuple(named.values()))
-        self.__dict__.update(named, **(more or {}))
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"this result has no attribute {name}; it has {', '.join(self.__dict__)}")
 
 
 def _last(sample: Any, axis: Any) -> Any:
@@ -53,12 +46,6 @@ def _last(sample: Any, axis: Any) -> Any:
 
 def _kept(result: Any, axis: Any, ndim: int) -> Any:
     """Return a result with the reduced dimensions kept with length 1."""
-    if isinstance(result, Outcome):
-        names = list(result.__dict__)
-        values = {name: _kept(result.__dict__[name], axis, ndim) for name in names}
-        return Outcome(dict(list(values.items())[: len(result)]), dict(list(values.items())[len(result) :]))
-    if isinstance(result, tuple):
-        return tuple(_kept(item, axis, ndim) for item in result)
     if not hasattr(result, "reshape"):
         return result
     return result.reshape((1,) * ndim) if axis is None else np.expand_dims(result, axis)
@@ -98,25 +85,22 @@ def statistic(count: int, *, by_value: bool = False) -> Callable[[Callable[..., 
                 ndim = samples[0].ndim if axis is not None and not isinstance(axis, tuple) else 0
                 ndim = ndim or _dimensions(args, kwargs)
                 several = np.ndim(given.get("order", 0)) > 0  # moments, one for each order
-                kept = [_kept(each, axis, ndim) for each in (found if several else [found])]
-                return np.stack(kept) if several else kept[0]
+                expand = functools.partial(_kept, axis=axis, ndim=ndim)
+                return np.stack(list(map(expand, found))) if several else by_parts(expand, found)
 
             form = None if by_value or not is_comparable else form_of((name, args, kwargs))
             if accepted.has(form) and all(has_ordinary_values(plain_values(each)) for each in samples):
-                result = compute()
+                result = accepted.alike(form, compute())
                 if _is_finite(result):  # otherwise SciPy may return NaN
                     return result
-            expected = scipys_result(scipys, args, kwargs) if is_comparable else None
+            if not is_comparable:
+                return compute()
+            expected = scipys_result(scipys, args, kwargs)
+            result = or_missing(compute, expected, samples)
+            result = by_parts(_with_missing, like(f"scipy.stats.{name}", result, expected), expected)
             if _is_finite(expected):
-                accepted.add(form)
-            try:
-                result = compute()
-            except (ArithmeticError, LookupError, ValueError):
-                first = expected[0] if isinstance(expected, tuple) else expected
-                if is_comparable and np.isnan(plain_values(first)).all():
-                    return expected  # too few values
-                raise
-            return _with_missing(result, expected) if is_comparable else result
+                accepted.add(form, result)
+            return result
 
         call.__name__, call.__doc__ = name, function.__doc__
         return _unchecked(call)
@@ -147,13 +131,7 @@ def _check_default(name: str, option: str, value: Any, default: Any) -> None:
 
 def _with_missing(result: Any, expected: Any) -> Any:
     """Return a result with NaN where SciPy returns NaN, as for too few values."""
-    if isinstance(result, Outcome):
-        names = list(result.__dict__)
-        values = {name: _with_missing(result.__dict__[name], getattr(expected, name, None)) for name in names}
-        return Outcome(dict(list(values.items())[: len(result)]), dict(list(values.items())[len(result) :]))
-    if isinstance(result, tuple) and isinstance(expected, tuple):
-        return tuple(_with_missing(*each) for each in zip(result, expected))
-    if not hasattr(result, "dtype") or not hasattr(expected, "dtype") or expected.dtype.kind != "f":
+    if not hasattr(result, "dtype") or not hasattr(expected, "dtype") or expected.dtype.kind not in "fc":
         return result
     missing = np.isnan(plain_values(expected))
     return np.where(missing, np.nan, result) if missing.shape == result.shape and missing.any() else result

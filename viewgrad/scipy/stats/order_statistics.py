@@ -10,8 +10,8 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..wrap import floating
-from .axis_policy import Outcome, made
+from ..wrap import Outcome, floating
+from .axis_policy import made
 
 
 def _between(a: Any, low: int, high: int, axis: Any) -> Any:

@@ -12,8 +12,8 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import plain_values
 from .. import special
-from ..wrap import floating, numbers
-from .axis_policy import MADE, Outcome, made, made_by_form, statistic
+from ..wrap import Outcome, floating, numbers
+from .axis_policy import MADE, made, made_by_form, statistic
 
 # The median of the absolute value, and the interquartile range, of a normal random variable.
 QUARTILE: Final = 0.6744897501960817

@@ -12,8 +12,8 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import carries_history, plain_values
 from .. import special
-from ..wrap import floating, make_constant, numbers
-from .axis_policy import MADE, Outcome, made, made_by_form, statistic
+from ..wrap import Outcome, floating, make_constant, numbers
+from .axis_policy import MADE, made, made_by_form, statistic
 
 TINY: Final = 1e-20
 
