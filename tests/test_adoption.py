@@ -1339,6 +1339,12 @@ class Bag(Iterable, Sized):
         return len(self.items)
 
 
+def test_numbers_have_the_methods_of_floats():
+    program = lambda x: 2.0 * x if hasattr(x, "is_integer") and x.is_integer() else x
+    assert vg.value_and_grad(program)(2.0) == (4.0, 2.0)
+    assert vg.value_and_grad(program)(2.5) == (2.5, 1.0)
+
+
 def kinds_of(x):
     """Return the results of checks by which programs recognize numbers."""
     return [
@@ -1349,7 +1355,9 @@ def kinds_of(x):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["detach", "numpy", "append", "split", "requires_grad", "shape", "tolist"])
+@pytest.mark.parametrize(
+    "name", ["detach", "numpy", "append", "split", "requires_grad", "shape", "tolist", "is_integer", "hex"]
+)
 def test_tensors_have_the_attributes_of_arrays(name):
     found = []
 

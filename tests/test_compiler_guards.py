@@ -513,6 +513,57 @@ def test_changing_floats_become_inputs(kind):
     assert len(compiled.specializations) == 2
 
 
+@pytest.mark.parametrize("first", [2.0, np.float64(2.0), np.float32(2.0)])
+def test_changing_floats_have_the_promotion_of_their_types(first):
+    def f(x, a):
+        return (x * a).sum() + a * 3
+
+    compiled = vg.compile(f, executor="python", specialize=True)
+    x = np.array([1.0, 2.0], np.float32)
+    for a in (first, 3.0, 4.0, np.float64(5.0), np.float32(5.0), 5.0, 3.0, np.float64(3.0)):
+        for values in (x, x.astype(float)):
+            for _ in range(3):
+                found, wanted = compiled(values, a), f(values, a)
+                assert np.asarray(found).dtype == wanted.dtype
+                assert float(found) == pytest.approx(float(wanted))
+
+
+def test_types_of_changing_floats_are_part_of_the_signature():
+    compiled = vg.compile(lambda x, a: x * (2.0 if isinstance(a, np.float64) else 3.0), executor="python")
+    for a in (np.float64(1.0), np.float64(2.0), np.float32(2.0), np.float64(3.0), np.float32(3.0)):
+        assert compiled(vg.ones(2), a).tolist() == ([2.0, 2.0] if isinstance(a, np.float64) else [3.0, 3.0])
+
+
+LAYOUTS = {
+    "repeated": lambda: np.broadcast_to(np.array([3.0]), (4,)),
+    "strided": lambda: np.arange(8.0)[::2],
+    "reversed": lambda: np.arange(4.0)[::-1],
+    "sliding": lambda: np.lib.stride_tricks.sliding_window_view(np.arange(5.0), 4)[:, ::-1].T[:, 0],
+    "windows": lambda: np.lib.stride_tricks.sliding_window_view(np.arange(5.0), 2),
+    "columns": lambda: np.arange(12.0).reshape(4, 3)[:, :2],
+    "repeated rows": lambda: np.broadcast_to(np.arange(2.0), (4, 2)),
+    "repeated columns": lambda: np.broadcast_to(np.arange(4.0)[:, None], (4, 2)),
+}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("specialize", [False, True])
+def test_arrays_whose_elements_share_memory_have_programs_of_their_own(wrapped, specialize):
+    def f(x):
+        y = np.zeros(x.shape)
+        y[0] = x[0] * 2.0
+        for i in range(1, len(x)):
+            y[i] = y[i - 1] * 0.5 + x[i]
+        return y.T.copy().reshape(-1)[::2]
+
+    compiled = vg.compile(f, executor="python", specialize=specialize)
+    for name in [*LAYOUTS, *LAYOUTS, *reversed(LAYOUTS)]:
+        x = LAYOUTS[name]()
+        for _ in range(3):
+            found = compiled(vg.from_numpy(x) if wrapped else x)
+            np.testing.assert_allclose(np.asarray(found), f(x), err_msg=name)
+
+
 def test_static_arguments_are_part_of_the_program():
     def f(x, symbols, factor):
         total = 0.0

@@ -89,7 +89,10 @@ def get_attribute(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def _is_hidden(value: Any, name: str) -> bool:
-    return isinstance(value, Tensor) and is_added(name) and (name not in OF_ARRAYS or is_scalar(value))
+    if not isinstance(value, Tensor) or not is_added(name):
+        return False
+    # NumPy's scalars have methods of Python's numbers, such as `is_integer`.
+    return not hasattr(value.dtype.type, name) if is_scalar(value) else name not in OF_ARRAYS
 
 
 def is_added(name: str) -> bool:

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from ...func.tree import Branch, Fixed, Leaf, Structure, flatten
-from ...tensor.tensor import as_scalar, from_array
+from ...tensor.tensor import Tensor, as_scalar, from_array
 from ...trace.trace import argument_names
 from ..guards.call_signature import specialization_key
 
@@ -116,8 +116,9 @@ class Arguments:
     ) -> Call:
         """Return a call whose arguments are already flattened."""
         static = self.static_leaves(structure)
+        kinds = tuple([type(leaf) for leaf in leaves if type(leaf) in FLOATS])
         leaves = self._with_inputs(structure, leaves, static)
-        key = specialization_key(structure, leaves, mode, static)
+        key = (*specialization_key(structure, leaves, mode, static), kinds)
         return Call(args, keywords, structure, leaves, static, mode, key)
 
     def static_leaves(self, structure: Structure) -> frozenset[int]:
@@ -142,8 +143,13 @@ class Arguments:
         return True
 
     def _with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
-        """Return the leaves with the floats that have varied between calls replaced by tensors."""
-        floats = [number for number, leaf in enumerate(leaves) if type(leaf) in FLOATS and number not in static]
+        """Return the leaves with the floats that have varied between calls replaced by tensors.
+
+        Beside arrays of single precision Python's floats remain constants: their product with such an array has single
+        precision, that of a float64 tensor has not.
+        """
+        inputs = FLOATS - {float} if any(map(_is_single, leaves)) else FLOATS
+        floats = [number for number, leaf in enumerate(leaves) if type(leaf) in inputs and number not in static]
         if not floats:
             return leaves
         seen = next((seen for other, seen in self._floats if other == structure), None)
@@ -157,3 +163,7 @@ class Arguments:
                 seen[number] = VARIES
                 given[number] = as_scalar(from_array(np.asarray(leaves[number])))
         return given
+
+
+def _is_single(leaf: Any) -> bool:
+    return isinstance(leaf, (Tensor, np.ndarray)) and leaf.dtype.char in "efF"

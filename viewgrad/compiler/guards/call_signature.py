@@ -12,6 +12,7 @@ from ...tensor.creation import from_numpy
 from ...tensor.equality import array_key
 from ...tensor.tensor import Tensor, as_scalar, from_array, is_scalar
 from ...trace.signature import layout_of
+from ...views.geometry import overlaps_itself
 
 Taker = Callable[[Any, list[Any]], bool]
 SIMPLE: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -112,9 +113,14 @@ def share_memory_with(leaves: Sequence[Any], arrays: Sequence[Any]) -> bool:
     return False
 
 
-def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
-    """Return the aspects of an array's layout that views depend on, or None for C order."""
-    return None if array.flags.c_contiguous else layout_of(array)
+def layout_key(array: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
+    """Return the aspects of an array's layout that views depend on, or None for C order.
+
+    If elements of the array share memory, the strides say which ones.
+    """
+    if array.flags.c_contiguous:
+        return None
+    return ("overlapping", *array.strides) if overlaps_itself(array) else layout_of(array)
 
 
 def numbered_tensor(leaf: Any) -> Tensor:
