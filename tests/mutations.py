@@ -57,6 +57,12 @@ MUTATIONS = [
         ("an external write is not detected", "            saved.__class__ = LostTensor\n", "            pass\n"),
     ),
     *faults(
+        "tensor/storage.py", "adoption",
+        ("a captured array that has changed is not copied again",
+         "            and array.tobytes() == found.elements\n", ""),
+        ("a captured array of another shape is not copied again", "            and array.shape == found.shape\n", ""),
+    ),
+    *faults(
         "tensor/saved_windows.py", "saved_windows copy_slices programs",
         ("a saved row never meets a window", "if window is not None and not share_memory(saved.array, window):",
          "if window is not None:"),

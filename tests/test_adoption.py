@@ -1551,6 +1551,39 @@ def test_methods_of_arrays_of_integers_are_refused_with_an_operator_that_works()
     assert vg.grad(lambda x: np.dot(INTEGERS, x).sum())(np.ones(2)).tolist() == [3.0, 1.0]
 
 
+SHARED = np.array([1.0, 2.0])
+BYTES = memoryview(SHARED)
+
+
+def test_arrays_that_other_code_writes_during_a_call_keep_their_saved_values():
+    def program(x):
+        y = SHARED * x
+        BYTES[0] = 3.0
+        z = SHARED * y
+        BYTES[0] = 1.0
+        return (y + z + SHARED * y).sum()
+
+    for _ in range(2):
+        assert vg.grad(program)(np.ones(2)).tolist() == [1.0 + 3.0 + 1.0, 2.0 + 4.0 + 4.0]
+
+
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
+def test_saved_copies_of_captured_arrays_are_shared_only_while_nothing_has_changed():
+    weights = np.array([0.0, 2.0])
+    shapes, signs = [], []
+
+    def program(x):
+        return (weights * x).sum()
+
+    gradient = vg.grad(program)
+    for change in (lambda: None, lambda: np.copyto(weights, [-0.0, 2.0]), lambda: setattr(weights, "shape", (2, 1))):
+        change()
+        found = gradient(np.ones(weights.shape))
+        shapes.append(found.shape)
+        signs.append(np.signbit(found.ravel()[0]))
+    assert shapes == [(2,), (2,), (2, 1)] and signs == [False, True, True]
+
+
 CHEAP = """
 import sys
 from fresh_interpreter import in_fresh_interpreter

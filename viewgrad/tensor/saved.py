@@ -48,6 +48,25 @@ class PreservedTensor(SavedTensor):
             tensor._storage.whole = self
 
 
+class SavedCopy(SavedTensor):
+    """A copy of an array that other code may write to.
+
+    Arguments:
+        array: the array.
+
+    Attributes:
+        elements: the bytes of the copy, to find out whether the array has changed.
+    """
+
+    __slots__ = ("dtype", "elements", "shape")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array.copy()
+        self.elements: Final = self.array.tobytes()
+        self.shape: Final = self.array.shape
+        self.dtype: Final = self.array.dtype
+
+
 class LostTensor(SavedTensor):
     """A saved window whose value was overwritten by outside code; using it raises.
 

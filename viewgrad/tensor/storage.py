@@ -21,7 +21,7 @@ from .equality import is_same_array
 from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Edge, Node, new
 from .refcounts import ALONE_AS_WHOLE, getrefcount
-from .saved import LostTensor, PreservedTensor, SavedTensor
+from .saved import LostTensor, PreservedTensor, SavedCopy, SavedTensor
 from .saved_windows import SavedWindows
 from .trace_hooks import OBSERVER, PROFILER
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 ndarray: Final = np.ndarray
-LARGE: Final = 2048  # bytes; comparing more than this takes longer than copying
+LARGE: Final = 2048  # bytes; the copy of a captured array of this size is freed with the last node that uses it
 PRESERVED_KEPT: Final = 1000  # the number of the latest copies before writes that a storage records
 
 
@@ -383,25 +383,48 @@ class CapturedStorage(Storage):
     later readers would find the numbers without the history.
 
     Attributes:
-        copied: the copy of the whole array that nodes share while its elements do not change.
+        copied: the copy of the whole array that nodes share while its elements do not change; None if it is large.
+        large: the same for a large array.
     """
 
-    __slots__ = ("copied",)
+    __slots__ = ("copied", "large")
 
     captured = True
 
     def __init__(self, array: Array) -> None:
         super().__init__(array, foreign=True)
-        self.copied: weakref.ref[SavedTensor] | None = None
+        self.copied: SavedCopy | None = None
+        self.large: weakref.ref[SavedTensor] | None = None
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """Return the saved value of a window: a copy, made only once in a loop that reads the whole array."""
-        if array is not self.root or array.nbytes < LARGE:
+        """Return the saved value of a window: a copy, made only once in a loop that reads the whole array.
+
+        To compare a small array with its copy takes a quarter of the time of copying it.
+        """
+        found = self.copied
+        if (
+            found is not None
+            and array is self.root
+            and array.tobytes() == found.elements
+            and array.shape == found.shape
+            and array.dtype is found.dtype
+            and not current_mode() & TRACE
+        ):
+            return found
+        return self._copy_of(array, index)
+
+    def _copy_of(self, array: Array, index: Any) -> SavedTensor:
+        if array is not self.root:
             return super().save(array, index)
-        found = None if self.copied is None else self.copied()
+        if array.nbytes < LARGE:
+            if current_mode() & TRACE:  # which records the copies that are made in it
+                return super().save(array, index)
+            copied = self.copied = SavedCopy(array)
+            return copied
+        found = None if self.large is None else self.large()
         if found is None or not is_same_array(found.array, array):
             found = super().save(array, index)
-            self.copied = weakref.ref(found)
+            self.large = weakref.ref(found)
         return found
 
 
