@@ -1584,6 +1584,69 @@ def test_saved_copies_of_captured_arrays_are_shared_only_while_nothing_has_chang
     assert shapes == [(2,), (2,), (2, 1)] and signs == [False, True, True]
 
 
+MODEL = """
+import numpy as np
+
+class Model:
+    def __init__(self):
+        self.rate = 2.0
+
+    def value(self, x):
+        self.last = np.sin(x) * self.rate
+        return self.last
+
+model = Model()
+
+def f(x):
+    return model.value(x)
+"""
+
+
+def test_classes_are_freed_with_their_modules():
+    names = {"__name__": "models"}
+    exec(MODEL, names)
+    assert [vg.grad(names["f"])(0.0) for _ in range(3)] == [2.0] * 3
+    kind, function = map(weakref.ref, (names["Model"], names["Model"].value))
+    del names
+    gc.collect()
+    assert kind() is None and function() is None
+
+
+def test_new_attributes_are_in_the_dict_of_the_object():
+    class Model:
+        def __init__(self):
+            self.rate = 2.0
+
+        def value(self, x):
+            attributes = self.__dict__
+            self.last = np.sin(x) * self.rate
+            assert attributes is self.__dict__ and attributes["last"] is self.last
+            return self.last
+
+    model = Model()
+    for count in range(3):
+        model.rate = 2.0 + count
+        assert vg.grad(lambda x: model.value(x))(0.0) == 2.0 + count
+        assert vars(model).keys() == {"rate", "last"}
+
+
+def test_slots_of_the_same_name_are_those_of_the_subclass():
+    class Base:
+        __slots__ = ("rate",)
+
+    class Model(Base):
+        __slots__ = ("rate",)
+
+    model = Model()
+    model.rate = 2.0
+
+    def doubled(x):
+        model.rate = model.rate * 2.0
+        return np.sin(x) * model.rate
+
+    assert vg.grad(doubled)(0.0) == 4.0 and model.rate == 4.0
+
+
 CHEAP = """
 import sys
 from fresh_interpreter import in_fresh_interpreter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ STATE: Final = "__viewgrad_state__"  # the slot of a view
 # `__mro__` of adopted classes has those that the user's program has.
 resolution_order: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__get__
 # How objects of a class store their attributes; see `_layout`.
-_LAYOUTS: Final[weakref.WeakKeyDictionary[type, tuple[Any, Any, dict[str, Any]]]] = weakref.WeakKeyDictionary()
+_LAYOUTS: Final[weakref.WeakKeyDictionary[type, _Layout]] = weakref.WeakKeyDictionary()
 
 
 def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
@@ -29,13 +30,25 @@ def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
 
 def instance_dict(value: Any) -> Any:
     """Return the `__dict__` that an object itself has, or None; the one of a view gives those of the original."""
-    descriptor = _layout(type(value))[0]
+    descriptor = _layout(type(value)).dict_descriptor()
     return None if descriptor is None else descriptor.__get__(value)
 
 
 def set_instance_dict(value: Any, new: dict[str, Any]) -> None:
     """Replace the `__dict__` of an object itself."""
-    _layout(type(value))[0].__set__(value, new)
+    _layout(type(value)).dict_descriptor().__set__(value, new)
+
+
+def unshare_instance_dict(value: Any) -> None:
+    """Replace the `__dict__` of an object by a copy.
+
+    The one that CPython creates shares its keys with those of other objects. Attributes are not found by their position
+    in it, so that to read them takes several times as long. The dict is copied and replaced by calls in C, during which
+    no other thread assigns attributes.
+    """
+    descriptor = _layout(type(value)).dict_descriptor()
+    if descriptor is not None:
+        list(map(descriptor.__set__, (value,), map(dict, (descriptor.__get__(value),))))
 
 
 def real_dict(value: Any) -> dict[str, Any]:
@@ -89,21 +102,47 @@ def has_slots(value: Any) -> bool:
 
 
 def _slots(value: Any) -> dict[str, Any]:
-    return _layout(type(value))[1]
+    return _layout(type(value)).slots()
 
 
-def _layout(kind: type) -> tuple[Any, dict[str, Any]]:
-    """Return the descriptor of the instance dict of a class, or None, and the descriptors of its slots."""
+def _layout(kind: type) -> _Layout:
+    """Return how objects of a class store their attributes."""
     found, order = _LAYOUTS.get(kind), resolution_order(kind)
-    if found is None or found[0] is not order:  # the bases of a class may be reassigned
-        content = [item for base in order for item in vars(base).items()]
-        dicts = [each for name, each in content if name == "__dict__" and isinstance(each, types.GetSetDescriptorType)]
-        slots = {
-            name: each
-            for name, each in content
-            if isinstance(each, types.MemberDescriptorType)
-            and name != STATE
-            and each.__objclass__ is not collections.defaultdict
-        }
-        found = _LAYOUTS[kind] = (order, dicts[0] if dicts else None, slots)
-    return found[1], found[2]
+    if found is None or not found.is_of(order):
+        found = _LAYOUTS[kind] = _Layout(order)
+    return found
+
+
+class _Layout:
+    """How objects of a class store their attributes.
+
+    It refers to classes weakly, since `_LAYOUTS` would otherwise keep its own keys alive: a descriptor refers to its
+    class.
+
+    Arguments:
+        order: the classes in which Python looks up attributes.
+    """
+
+    def __init__(self, order: tuple[type, ...]) -> None:
+        self._order: Final = tuple(map(weakref.ref, order))
+        self._dict: Callable[[], Any] | None = None  # the class that has the descriptor of the instance dict
+        self._slots: Final[dict[str, Callable[[], Any]]] = {}  # by name, the class that has the descriptor
+        for base, reference in zip(order, self._order, strict=True):
+            for name, each in vars(base).items():
+                if name == "__dict__" and self._dict is None and isinstance(each, types.GetSetDescriptorType):
+                    self._dict = reference
+                if isinstance(each, types.MemberDescriptorType) and each.__objclass__ is not collections.defaultdict:
+                    self._slots.setdefault(name, reference)
+        self._slots.pop(STATE, None)
+
+    def is_of(self, order: tuple[type, ...]) -> bool:
+        """Return whether this is the layout for a resolution order; the bases of a class may be reassigned."""
+        return len(order) == len(self._order) and all(map(operator.is_, order, map(operator.call, self._order)))
+
+    def dict_descriptor(self) -> Any:
+        """Return the descriptor of the instance dict, or None."""
+        return None if self._dict is None else vars(self._dict())["__dict__"]
+
+    def slots(self) -> dict[str, Any]:
+        """Return the descriptors of slots by name."""
+        return {name: vars(reference())[name] for name, reference in self._slots.items()} if self._slots else {}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import copyreg
-import functools
 import pkgutil
 import sys
 import types
@@ -114,7 +113,6 @@ for _kind in (NumberType, FloatType):
     copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
-float64, ndarray = np.float64, np.ndarray
 # Types that `type` in adopted code returns unchanged.
 SAME: Final = frozenset({int, bool, str, bytes, list, tuple, dict, set, type(None), types.FunctionType, type})
 
@@ -167,15 +165,17 @@ def as_float(value: Any = 0.0, /) -> Any:
     return float(value) if kind is int else FLOAT(value)
 
 
+# What `type` in adopted code returns for tensors, by the type of their arrays.
+OF_TENSORS: Final[dict[type, Any]] = {np.float64: FLOAT}
+
+
 def type_of(value: Any, /) -> Any:
     """Stand for `type` where it is only called with one argument."""
     kind = type(value)
     if kind is Tensor:  # the frequent ones, in a tenth of the time
         found = type(value._array)
-        if found is float64:
-            return FLOAT
-        if found is ndarray:
-            return _array_type()
+        if found in OF_TENSORS:
+            return OF_TENSORS[found]
     elif kind in SAME:
         return kind
     return _type_of(value)
@@ -193,18 +193,14 @@ def _type_of(value: Any) -> Any:
     if kind is float:
         return FLOAT
     if issubclass(kind, Tensor):
+        OF_TENSORS[np.ndarray] = namespace("numpy").ndarray
         if not is_scalar(value):  # whose array may be that of a traced number
-            return _array_type()
+            return OF_TENSORS[np.ndarray]
         name = value.dtype.type.__name__
         return FLOAT if name == "float64" else getattr(namespace("numpy"), name)
     if kind is complex:
         return NUMBERS["complex"]
     return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)
-
-
-@functools.cache
-def _array_type() -> Any:
-    return namespace("numpy").ndarray
 
 
 def adopting_import(

@@ -119,7 +119,7 @@ def _unless_plain(inner: Any, keeping: Callable[..., Any], general: Callable[...
 # Attributes of `SharedResults` that generated functions use.
 SHARED: Final = ("results", "own_results", "cached", "adopted")
 RESERVED: Final = frozenset(
-    {"keeping", "general", "plain", "absent", "others", "type", "int", "str", "key", "found", *SHARED}
+    {"keeping", "general", "plain", "absent", "others", "type", "int", "float", "str", "found", *SHARED}
 )
 
 
@@ -150,22 +150,31 @@ def _written(names: Sequence[str], required: int, has_keys: bool) -> str:
 
 def _passing(indent: str, names: Sequence[str], has_keys: bool) -> list[str]:
     given = ", ".join(names)
-    are_plain = " and ".join(f"(type({name}) is int or type({name}) in plain)" for name in names) or "True"
-    lines = [f"if {are_plain}:", f"    return keeping({given})", f"return general({given})"]
+    lines = [f"if {' and '.join(map(_is_plain, names)) or 'True'}:", f"    return keeping({given})"]
     if has_keys:
-        lines[1:1] = [
-            f"    key = {_key_of(names)}",
-            "    if key in results and not own_results:",
-            f"        found = cached({given})",
-            "        return found if type(found) in plain else adopted(found)",
-        ]
-    return [indent + line for line in lines]
+        lines[1:1] = _looking_up(_key_of(names), given)
+        if len(names) == 1:  # the fewest tests for an int, the most frequent argument
+            lines = [f"if type({given}) is int:", *_looking_up(given, given), f"    return keeping({given})", *lines]
+    return [indent + line for line in (*lines, f"return general({given})")]
+
+
+def _looking_up(key: str, given: str) -> list[str]:
+    return [
+        f"    if {key} in results and not own_results:",
+        f"        found = cached({given})",
+        f"        return found if {_is_plain('found')} else adopted(found)",
+    ]
+
+
+def _is_plain(name: str) -> str:
+    """Return the test of whether a value has one of the types `PLAIN_KEYS`, with the frequent ones first."""
+    return f"(type({name}) is int or type({name}) is float or type({name}) in plain)"
 
 
 def _key_of(names: Sequence[str]) -> str:
     """Return the key of plain positional arguments in the table of a cache, as an expression."""
     if len(names) == 1:
-        return f"{names[0]} if type({names[0]}) is int or type({names[0]}) is str else ({names[0]},)"
+        return f"({names[0]} if type({names[0]}) is str else ({names[0]},))"
     return f"({', '.join(names)})"
 
 

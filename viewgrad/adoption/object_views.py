@@ -32,6 +32,7 @@ from .attributes import (
     resolution_order,
     set_instance_dict,
     store,
+    unshare_instance_dict,
 )
 from .builtin_names import CLASS_OF_VIEW
 from .classes import ORIGINAL
@@ -80,6 +81,7 @@ def view_of(original: Any, view_class: type) -> Any:
     """
     view: Any = object.__new__(view_class)
     _set_state(view, ViewState(original))
+    _use_dict(view)
     _fetch_hidden(view)
     return view
 
@@ -100,6 +102,8 @@ def container_view_of(original: Any, view_class: type) -> Any:
     _set_state(view, state)
     if instance_dict(original) is original:
         set_instance_dict(view, view)
+    else:
+        _use_dict(view)
     return view
 
 
@@ -176,7 +180,13 @@ def _fetch_in_place(view: Any, name: str, value: Any) -> None:
 def _note_referents(view: Any, state: ViewState) -> None:
     state.referents = tuple(map(id, gc.get_referents(view)))
     if _values_in_place(view, state) is None:
-        state.referents = None
+        _use_dict(view)
+
+
+def _use_dict(view: Any) -> None:
+    """Store the attributes of a view in its dict from now on."""
+    _state(view).referents = None
+    unshare_instance_dict(view)
 
 
 def _values_in_place(view: Any, state: ViewState) -> tuple[Any, ...] | None:
@@ -271,7 +281,8 @@ class View(FetchedView):
 
 def _all_attributes(view: Any) -> dict[str, Any]:
     """Return the `__dict__` of a view."""
-    _state(view).referents = None
+    if _state(view).referents is not None:
+        _use_dict(view)
     for name in list(real_dict(_state(view).original)):
         _fetch(view, name)
     return instance_dict(view)  # type: ignore[no-any-return]
@@ -365,7 +376,7 @@ def refresh_view(view: Any) -> bool:
     if state.referents is not None:
         if _refresh_in_place(view, state):
             return True
-        state.referents = None
+        _use_dict(view)
     for name, value in list(state.seen.items()):
         if own_attribute(state.original, name) is not value or name not in state.bound:
             state.bound.pop(name, None)
@@ -402,6 +413,8 @@ def flush_view(view: Any) -> None:
         if _is_unchanged(view, state):
             return
         values = _values_in_place(view, state)
+        if values is None:
+            _use_dict(view)
         state.referents = None
     unadopted = type(view).__viewgrad_unadopted__
     now = dict(attributes_of(view)) if values is None else dict(zip(state.bound, values, strict=True))
