@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import random
 
 import numpy as np
@@ -205,6 +206,58 @@ def test_errors_name_the_cause(f, message):
 SCRATCH, W, HOOKED = vg.zeros(3), leaf(3), leaf(3)
 V = W * 2.0
 HOOKED.register_hook(lambda g: g * 2)
+
+
+@dataclasses.dataclass
+class Settings:
+    steps: int
+    history: list
+
+
+@pytest.mark.parametrize(
+    "argument, write",
+    [
+        (lambda: np.ones(3), lambda a: a.__setitem__(0, 5.0)),
+        (lambda: [np.ones(3)], lambda a: a[0][1:].fill(5.0)),
+        (lambda: [1.0], lambda a: a.append(2.0)),
+        (lambda: [1.0], lambda a: a.__setitem__(0, 2.0)),
+        (dict, lambda a: a.update(k=3)),
+        (lambda: Settings(1, []), lambda a: setattr(a, "steps", 2)),
+        (lambda: Settings(1, []), lambda a: a.history.append("text")),
+    ],
+)
+@pytest.mark.parametrize("adopt", [False, True])
+def test_a_write_to_an_array_or_container_among_the_arguments_is_an_error(argument, write, adopt):
+    def f(x, a):
+        write(a)
+        return x * 2.0
+
+    with pytest.raises(CheckpointError, match="wrote to"):
+        vg.checkpoint(f, adopt=adopt)(leaf(3), argument())
+
+
+def test_arrays_are_passed_themselves():
+    x, a = leaf(3), np.ones(3)
+    y, same = vg.checkpoint(lambda x, a: (x * a, a))(x, a)
+    assert same is a
+    a[:] = 5.0
+    close(grad(y.sum(), x)[0], vg.ones(3))
+
+
+@pytest.mark.parametrize("errors", ["raise", "ignore"])
+def test_floating_point_errors_are_handled_alike_in_both_runs(errors):
+    def f(x):
+        try:
+            return (1.0 / x)[1:].sum()
+        except FloatingPointError:
+            return (3.0 * x).sum()
+
+    x = vg.Tensor([0.0, 0.5], requires_grad=True)
+    with np.errstate(divide=errors):
+        y = vg.checkpoint(f)(x)
+    with np.errstate(divide="raise" if errors == "ignore" else "ignore"):
+        (slope,) = grad(y, x)
+    assert slope.tolist() == ([3.0, 3.0] if errors == "raise" else [0.0, -4.0])
 
 
 @pytest.mark.parametrize("absorbs", [False, True])

@@ -303,3 +303,17 @@ def test_objects_as_indices(index):
     written = np.ones(3)
     written[index] = 9.0
     assert value == f(x) and slopes.tolist() == (2 * written * x).tolist()
+
+
+@pytest.mark.parametrize("index", [np.array([0, 0, 1]), (np.array([[0], [0], [1]]), [0]), vg.Tensor([0, 0, 1])])
+def test_the_gradient_of_an_overwritten_value_is_zero_beside_infinite_ones(index):
+    def f(x):
+        y = vg.ones(2) if not isinstance(index, tuple) else vg.ones((2, 1))
+        y[index] = x if not isinstance(index, tuple) else x[:, None]
+        return vg.sqrt(y).sum()
+
+    x = np.array([4.0, 0.0, 4.0])  # the slope of the square root is infinite at 0
+    with np.errstate(all="ignore"):
+        compiled = vg.compile(f, executor="python")
+        for each in (f, compiled, compiled, compiled):
+            assert vg.grad(each)(x).tolist() == vg.jacfwd(each)(x).tolist() == [0.0, np.inf, 0.25]

@@ -7,8 +7,16 @@ import viewgrad as vg
 import viewgrad.numpy as vnp
 from viewgrad.autograd import grad, gradcheck
 
+ERRORS = (ValueError, TypeError, IndexError, ZeroDivisionError)
 MATRIX, VECTOR = np.arange(6.0).reshape(2, 3), np.array([3.0, 1.0, 2.0])
 SINGLE = VECTOR.astype(np.float32)
+
+
+def changed(array, write):
+    write(array)
+    return array
+
+
 # Functions of NumPy or viewgrad.numpy, and of a function that creates an array or a tensor with a history.
 CASES = {
     "swapaxes beyond": lambda xp, of: xp.swapaxes(of(MATRIX), 0, 5),
@@ -44,6 +52,18 @@ CASES = {
     "cond of singular": lambda xp, of: xp.linalg.cond(of(np.ones((3, 3))), 1),
     "cond of nothing": lambda xp, of: xp.linalg.cond(of(np.ones((0, 0)))),
     "place": lambda xp, of: xp.place(of(VECTOR), np.array([True, False]), [1.0]),
+    "put beyond": lambda xp, of: xp.put(of(VECTOR), [1, 3], [1.0, 2.0]),
+    "put before": lambda xp, of: xp.put(of(MATRIX), [-7], [1.0]),
+    "put mode": lambda xp, of: xp.put(of(VECTOR), [1], [1.0], mode="turn"),
+    "put wrapped": lambda xp, of: changed(of(MATRIX), lambda a: xp.put(a, [-8, 7, 20], [7.0, 8.0], mode="wrap")),
+    "put clipped": lambda xp, of: changed(of(MATRIX), lambda a: xp.put(a, [-8, 7, 2], [7.0, 8.0, 9.0], mode="clip")),
+    "put from the end": lambda xp, of: changed(of(MATRIX), lambda a: xp.put(a, [-6, -1], [7.0])),
+    "put_along_axis beyond": lambda xp, of: xp.put_along_axis(of(MATRIX), np.array([6]), 1.0, None),
+    "choose mode": lambda xp, of: xp.choose(np.array([0, 1, 0]), [of(VECTOR), of(VECTOR)], mode="turn"),
+    "average of weights that cancel": lambda xp, of: xp.average(of(VECTOR), weights=of(np.array([1.0, -2.0, 1.0]))),
+    "average of rows without weight": lambda xp, of: xp.average(of(MATRIX), axis=1, weights=of(MATRIX * [[0], [1]])),
+    "block of mixed depth": lambda xp, of: xp.block([[of(VECTOR)], of(VECTOR)]),
+    "block of nothing": lambda xp, of: xp.block([[], [of(VECTOR)]]),
     "copyto where": lambda xp, of: xp.copyto(of(VECTOR), VECTOR, where=np.array([1, 0, 1])),
     "einsum without elements": lambda xp, of: xp.einsum("ij,i", of(np.ones((0, 1))), of(np.ones(1))),
 }
@@ -55,8 +75,8 @@ def outcome(case, *arguments):
     """Return the class of the error of a case, or the kind, shape and values of its result."""
     try:
         result = case(*arguments)
-    except (ValueError, TypeError, IndexError) as error:
-        return tuple(each for each in (ValueError, TypeError, IndexError) if isinstance(error, each))
+    except ERRORS as error:
+        return tuple(each for each in ERRORS if isinstance(error, each))
     array = np.asarray(result.detach() if isinstance(result, vg.Tensor) else result)
     return array.dtype, array.shape, array.tolist()
 

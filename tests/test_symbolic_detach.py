@@ -274,6 +274,28 @@ def test_views_from_before_their_base_had_a_history(inner, used, twice):
         trace(function, x)
 
 
+@pytest.mark.parametrize("write", [
+    lambda view: view.neg_(), lambda view: view[:1].mul_(2.0),
+    lambda view: np.negative(view, out=view, where=np.zeros(2, bool)),
+])  # fmt: skip
+def test_views_written_to_between_two_ends_of_the_history_of_their_base(write):
+    def function(x):
+        y = x * 1.0
+        view = y[:2]
+        y.detach_()
+        write(view)
+        y.detach_()
+        return (view * x[:2]).sum()
+
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    expected = grad(function(x), x)[0].tolist()
+    compiled = vg.compile(function, executor="python")
+    for _ in range(3):
+        assert grad(compiled(x), x)[0].tolist() == expected
+    with pytest.raises(TraceError, match="detached in place several times"):
+        trace(function, x)
+
+
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("constant", [False, True])
 def test_earlier_views_see_later_writes(whole, constant):

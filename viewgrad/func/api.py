@@ -15,6 +15,7 @@ from ..adoption import adopted_callable
 from . import transforms
 from .arguments import Argnums, checked_argnums
 from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors, partial_inputs
+from .program_methods import program_method, share_program_methods
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -327,10 +328,10 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
     derivative = transform(function, *options)
     argnums = options[0]
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    is_compiled = hasattr(function, "__viewgrad_gradients__")  # which accepts arrays directly
+    is_compiled = program_method(function, "__viewgrad_gradients__") is not None  # which accepts arrays directly
     over_arrays = getattr(derivative, "over_arrays", None)
 
-    @functools.wraps(derivative)  # this also copies the attributes that mark compiled functions
+    @functools.wraps(derivative, updated=())
     def transformed(*args: Any, **kwargs: Any) -> Any:
         if over_arrays is not None and not kwargs and PLAIN.issuperset(map(type, args)):
             known = over_arrays(args)
@@ -340,6 +341,7 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
         found = derivative(*given, **keywords)
         return found if holds_tensors((args, kwargs)) else as_given(found, ())
 
+    share_program_methods(derivative, transformed)
     return transformed
 
 

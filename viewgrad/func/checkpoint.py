@@ -50,9 +50,10 @@ def checkpoint(f: Callable[P, R], *, adopt: bool = True) -> Callable[P, R]:
 
     Arguments:
         f: a function of any arguments. Captured tensors receive gradients too. It may write to tensors that it creates,
-            but not to its arguments or captured tensors. It may draw random numbers from the global generators
-            of NumPy and Python, or from generators that it captures or receives: their state is restored for the second
-            run. Other side effects happen twice.
+            but not to captured tensors or to its arguments (tensors, arrays, lists, dicts, dataclasses). It may draw
+            random numbers from the global generators of NumPy and Python, or from generators that it captures or
+            receives: their state is restored for the second run, and so is `np.errstate`. Other side effects happen
+            twice.
         adopt: whether to adopt `f`, so that it computes with viewgrad instead of NumPy; see `viewgrad.adopt`.
 
     Returns:
@@ -229,6 +230,7 @@ class _Call:
         kind: the kind of transform in which the call was made, if any.
         compiled_calls: the calls of compiled functions that it made.
         replay: the bit of `view_replay` in the mode of the call.
+        floating_point_errors: how floating-point errors were handled, see `np.errstate`.
     """
 
     function: Function
@@ -240,6 +242,7 @@ class _Call:
     kind: int = attrs.Factory(transform_kind)
     compiled_calls: CompiledCalls = attrs.Factory(CompiledCalls)
     replay: int = attrs.Factory(lambda: current_mode() & REPLAY)
+    floating_point_errors: Any = attrs.Factory(np.geterr)
 
     @classmethod
     def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
@@ -253,16 +256,16 @@ class _Call:
         tensors = _distinct_tensors(leaves)
         known = [each for each in reachable(self.function) if isinstance(each, Tensor)]
         before = [(each._version, current_edge(each)) for each in known]
-        transform, given = self._given(tensors, [current_edge(tensor) is not None for tensor in tensors])
+        transform, copies = self._copies(tensors, [current_edge(tensor) is not None for tensor in tensors])
+        given = [copies[kept.number] if type(kept) is _Place else leaf for kept, leaf in zip(self.leaves, leaves)]
+        arguments = unflatten(self.structure, given)
         with self.compiled_calls.noted():
-            run = self._run(transform, given)
+            run = self._run(transform, arguments)
+        self._check_unchanged(arguments, given)
         written = [each for each in given if isinstance(each, Tensor) and each._version]
         written += [each for each, (version, _) in zip(known, before) if each._version != version]
         if written:
-            raise CheckpointError(
-                f"a checkpointed function wrote to a tensor of shape {written[0].shape} that it received or captures, "
-                "and would do so again in the backward pass; write to a clone() and return it"
-            )
+            raise _written(f"a tensor of shape {written[0].shape}")
         outputs = [leaf for leaf in {id(leaf): leaf for leaf in run.leaves}.values() if isinstance(leaf, Tensor)]
         for number, output in enumerate(outputs):
             for other in (*given, *known, *outputs[:number]):
@@ -292,9 +295,11 @@ class _Call:
         self.random.restore()
         try:
             on = GRAD | self.replay
-            with ModeSwitch(on=on, off=PACK | (REPLAY & ~on)), self.compiled_calls.repeated():
-                transform, given = self._given(tensors, needed)
-                run = self._run(transform, given)
+            switch = ModeSwitch(on=on, off=PACK | (REPLAY & ~on))
+            with switch, self.compiled_calls.repeated(), np.errstate(**self.floating_point_errors):
+                transform, copies = self._copies(tensors, needed)
+                given = once_each(lambda kept: copies[kept.number] if type(kept) is _Place else _copied(kept))
+                run = self._run(transform, unflatten(self.structure, list(map(given, self.leaves))))
         finally:
             after.restore()
         if run.digest != self.digest or not _same_edges(run.captured, self.captured):
@@ -305,26 +310,44 @@ class _Call:
             )
         return transform, run.outputs
 
-    def _given(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Any]]:
-        """Return copies of the argument leaves; copies of tensors that need a gradient are primals."""
+    def _copies(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Tensor]]:
+        """Return copies of the tensors; those of tensors that need a gradient are primals."""
         transform = Transform(kind=self.kind)
         copies = [
             transform.primal(tensor) if need else transform.copy(tensor.detach())
             for tensor, need in zip(tensors, needed)
         ]  # fmt: skip
-        given = once_each(lambda leaf: copies[leaf.number] if type(leaf) is _Place else _copied(leaf))
-        return transform, list(map(given, self.leaves))
+        return transform, copies
 
-    def _run(self, transform: Transform, given: Sequence[Any]) -> _Run:
-        args, kwargs = unflatten(self.structure, given)
+    def _run(self, transform: Transform, arguments: Any) -> _Run:
+        args, kwargs = arguments
         with transform:
             result = self.function(*args, **kwargs)
         return _Run.of(result, transform)
+
+    def _check_unchanged(self, arguments: Any, given: Sequence[Any]) -> None:
+        """Raise an error if the first run wrote to an array or a container among its arguments.
+
+        The containers are copies, so the write would be lost.
+        """
+        leaves, structure = flatten(arguments)
+        if structure != self.structure or any(leaf is not each for leaf, each in zip(leaves, given)):
+            raise _written("a list, dict or other container")
+        for leaf, kept in zip(leaves, self.leaves):
+            if isinstance(leaf, np.ndarray) and _checksum(leaf, 0) != _checksum(kept, 0):
+                raise _written(f"an array of shape {leaf.shape}")
 
 
 def _distinct_tensors(leaves: Iterable[Any]) -> list[Tensor]:
     """Return the tensors among the leaves of the arguments, without duplicates."""
     return list({id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}.values())
+
+
+def _written(what: str) -> CheckpointError:
+    return CheckpointError(
+        f"a checkpointed function wrote to {what} that it received or captures, and would do so again in the backward "
+        "pass; write to a copy and return it"
+    )
 
 
 def _copied(leaf: Any) -> Any:

@@ -30,6 +30,7 @@ from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
 from .captured_state import RandomState
+from .program_methods import add_program_method, program_method
 from .tree import Structure, flatten, leaves_like, map_leaves
 
 Function = Callable[..., Any]
@@ -56,7 +57,10 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
         gradient.over_arrays = over_arrays  # type: ignore[attr-defined]
     batched = _batched_like(f, argnums) if not has_aux else None
     if batched is not None:
-        gradient.__viewgrad_batched__ = lambda *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1]  # type: ignore[attr-defined]
+        add_program_method(
+            gradient, "__viewgrad_batched__",
+            lambda _, *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1],
+        )
     return _with_compiled_jvp(f, grad, gradient, argnums, has_aux)
 
 
@@ -65,7 +69,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     plain = not has_aux and len(set(numbers)) == len(numbers)
-    shortcut = getattr(f, "__viewgrad_gradients__", None) if plain else None
+    shortcut = program_method(f, "__viewgrad_gradients__") if plain else None
 
     @functools.wraps(f, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -87,7 +91,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         gradient = wanted.tree(transform.materialized(found))
         return ((value, _results(transform, output.aux)) if has_aux else value), gradient
 
-    arrays = getattr(f, "__viewgrad_array_gradients__", None) if plain else None
+    arrays = program_method(f, "__viewgrad_array_gradients__") if plain else None
     if arrays is not None:
 
         def over_arrays(args: tuple[Any, ...]) -> Any:
@@ -102,7 +106,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         value_and_gradient.over_arrays = over_arrays  # type: ignore[attr-defined]
     batched = _batched_like(f, argnums) if plain else None
     if batched is not None:
-        value_and_gradient.__viewgrad_batched__ = batched  # type: ignore[attr-defined]
+        add_program_method(value_and_gradient, "__viewgrad_batched__", lambda _, *batch: batched(*batch))
     return _with_compiled_jvp(f, value_and_grad, value_and_gradient, argnums, has_aux)
 
 
@@ -258,8 +262,8 @@ def _columns_at_once(
     inputs, the rows of the Jacobian itself are computed. Operators whose nodes do not support batched gradients, such
     as custom functions with a `jvp` of their own, need a call for each column; see Note [Rows at once].
     """
-    has_program = hasattr(f, "__viewgrad_jvp__")
-    if current_mode() & ~GRAD or (has_program and not getattr(f, "__viewgrad_rows__", bool)()):
+    has_program = program_method(f, "__viewgrad_jvp__") is not None
+    if current_mode() & ~GRAD or (has_program and not (program_method(f, "__viewgrad_rows__") or bool)()):
         return None
     transform = Transform()
     given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", transform.primal)
@@ -370,7 +374,7 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 
 def _compiled_jvp_of(f: Function) -> Function | None:
     """Return the jvp computed by the program of a compiled function; None for other functions, and while tracing."""
-    return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_jvp__", None)
+    return None if current_mode() & ~GRAD else program_method(f, "__viewgrad_jvp__")
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
@@ -384,10 +388,10 @@ def _is_finite(found: Sequence[Any]) -> bool:
 
 def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
     """Return the directional derivative of a function's gradient, computed by differentiating its jvp."""
-    compiled_jvp = getattr(f, "__viewgrad_jvp__", None)
+    compiled_jvp = program_method(f, "__viewgrad_jvp__")
     if compiled_jvp is not None and not has_aux:
 
-        def jvp(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
+        def jvp(_: Function, numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
                 with np.errstate(all="ignore"):  # derivatives may be infinite; derived() also computes the function
                     return compiled_jvp(numbers, given, others, tangents, False)[1]
@@ -398,9 +402,10 @@ def _with_compiled_jvp(f: Function, derive: Function, derived: Function, argnums
             split_output(output, has_aux, "jvp")
             return output[0], tangent[0], output[1]
 
-        derived.__viewgrad_jvp__ = jvp  # type: ignore[attr-defined]
-        if hasattr(f, "__viewgrad_second__"):
-            derived.__viewgrad_rows__ = f.__viewgrad_second__  # type: ignore[attr-defined]
+        add_program_method(derived, "__viewgrad_jvp__", jvp)
+        second = program_method(f, "__viewgrad_second__")
+        if second is not None:
+            add_program_method(derived, "__viewgrad_rows__", lambda _: second())
     return derived
 
 
@@ -423,7 +428,7 @@ def _batched_like(f: Function, argnums: Argnums) -> Function | None:
     It is the gradient of the sum over the examples. Arguments shared by all examples are repeated first, so that each
     example has its own gradient.
     """
-    batch_of = getattr(f, "__viewgrad_batched__", None)
+    batch_of = program_method(f, "__viewgrad_batched__")
     if batch_of is None:
         return None
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

@@ -15,6 +15,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.tensor import Tensor, copy_of
 from ..views.view_ops import moveaxis, unbind
 from .numpy_results import arrays_as_tensors, as_given
+from .program_methods import program_method
 from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
 
 Function = Callable[..., Any]
@@ -60,7 +61,7 @@ def vmap(f: Callable[P, Any], in_axes: Axes = 0, out_axes: Axes = 0, *, adopt: b
 
     function: Function = adopted_callable(f) if adopt else f
     # Compiled functions accept arrays directly.
-    prepared: Function = tuple if hasattr(function, "__viewgrad_batched__") or not adopt else arrays_as_tensors
+    prepared: Function = tuple if _batched(function) or not adopt else arrays_as_tensors
 
     @functools.wraps(function, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -189,12 +190,16 @@ class _Batch:
 
     def by_program(self, f: Function, axes: Sequence[Axes]) -> Any:
         """Return the results computed by the program of a compiled function; None for other functions."""
-        batched = getattr(f, "__viewgrad_batched__", None)
+        batched = _batched(f)
         if batched is None or not all(axis is None or isinstance(axis, int) for axis in axes):
             return None
         args, kwargs = unflatten(self.structure, self.leaves)
         positions = [position for position, axis in enumerate(axes) if axis is not None and flatten(args[position])[0]]
         return batched((*positions, *kwargs), self.count)(*args, **kwargs)
+
+
+def _batched(f: Function) -> Function | None:
+    return program_method(f, "__viewgrad_batched__")
 
 
 def _copies(leaf: Any, mapped: bool, count: int) -> list[Any]:

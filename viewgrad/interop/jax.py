@@ -14,6 +14,7 @@ from jax.interpreters import ad, batching, mlir
 from ..adoption import adopted_callable
 from ..autograd.function import Function
 from ..errors import InteropError
+from ..func.program_methods import program_method
 from ..func.tree import flatten
 from ..func.vmap import vmap
 from ..tensor.modes import FORWARD, GRAD, current_mode
@@ -83,7 +84,7 @@ def jax_function(f: Callable[..., Any], result_shape: Any = None, *, adopt: bool
             return flat
 
         def by_program(axes: Sequence[int | None]) -> Callable[..., Any] | None:
-            if not hasattr(f, "__viewgrad_batched__") or kwargs or not jax.tree_util.all_leaves(args):
+            if program_method(f, "__viewgrad_batched__") is None or kwargs or not jax.tree_util.all_leaves(args):
                 return None
             by_leaf = dict(zip(places, axes))
             return on_arrays(vmap(f, tuple([by_leaf.get(n) for n in range(len(args))]), adopt=False))

@@ -11,6 +11,7 @@ import numpy as np
 from ..autograd.api import pull_back
 from ..autograd.transform_inputs import Transform
 from ..errors import InteropError
+from ..func.program_methods import program_method
 from ..func.transforms import jvp, vjp
 from ..func.tree import Branch, Leaf, Structure, flatten, unflatten
 from ..func.vmap import vmap
@@ -48,7 +49,7 @@ class OnLeaves:
         Returns:
             The function, or None if there is no such program, or if leaves are in containers or keyword arguments.
         """
-        if not hasattr(self.function, "__viewgrad_batched__") or not isinstance(self.structure, Branch):
+        if program_method(self.function, "__viewgrad_batched__") is None or not isinstance(self.structure, Branch):
             return None
         positional, keywords = self.structure.children
         if keywords.count or not isinstance(positional, Branch):

@@ -15,6 +15,7 @@ from scipy.sparse import issparse  # type: ignore[import-untyped]
 
 from ..adoption import adopted_arguments
 from ..autograd.api import grad
+from ..func.program_methods import program_method
 from ..func.transforms import grad as grad_of
 from ..func.transforms import hessian, hvp, jacrev
 from ..numpy.namespace import filled, public_names
@@ -58,7 +59,7 @@ def _value(value: Any) -> Any:
 
 def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
     """Return a function of arrays that returns the value and the gradient; a compiled function uses its program."""
-    if hasattr(fun, "__viewgrad_gradients__"):
+    if program_method(fun, "__viewgrad_gradients__") is not None:
         return lambda x: fun.plain_value_and_grad(x, *args)  # type: ignore[attr-defined]
 
     def value_and_gradient(x: Any) -> tuple[float, Any]:

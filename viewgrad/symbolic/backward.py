@@ -307,7 +307,7 @@ class BackwardWriter:
                     made = TensorType.of(np.dtype(bool), stay.shape)
                     mask = self.emit("constant", (), (Frozen(stay),), made).output
             if mask is not None:
-                values = self.emit("mul", (values, mask), (), kind).output
+                values = self.emit("where", (mask, values, self.zero(kind.dtype)), (), kind).output
             result[1] = self.fitted(values, tensor_type(node.inputs[1]))
         if wanted[0]:
             kind = tensor_type(grad)

@@ -92,7 +92,7 @@ class IndexPutBackward(IndexedNode):
         if edges[1] is not None:
             values = grad[self.index]
             if self.winners is not None:
-                values = values * self.winners
+                values[~self.winners] = 0  # unlike a product, also if an element is infinite
             values = match_spec(values, self.like)
         if edges[0] is not None:
             grad[self.index] = 0

@@ -223,16 +223,20 @@ class DifferentiableViewMeta:
             n = next((n for n, point in enumerate(points) if point is source_edge.cut), None)
             if n is None:
                 return None
-            edge = source_edge.edge
-            if source_edge.base_edge is points[n + 1].edge:
-                edge, n = old, n + 1
+            is_updated = source_edge.base_edge is points[n + 1].edge
+            edge = old if is_updated else source_edge.edge
         else:
             n = next((n for n, point in enumerate(points) if self._is_ended_by(point, old)), None)
             if n is None:
                 return None
-            last = points[n].edge
+            last, is_updated = points[n].edge, False
             edge = old if source_edge is last else self._rebuilt_edge(tensor, self._base_with(last), last)
-        return self._updated_edge(tensor, points[n:], edge)
+        if n + 1 < len(points) and current_mode() & TRACE:
+            OBSERVER.get().refuse(
+                f"using a view of shape {tensor.shape} whose base was detached in place several times after the view "
+                "was taken, by detach_() or requires_grad_(False),"
+            )
+        return self._updated_edge(tensor, points[n + is_updated :], edge)
 
     def _is_ended_by(self, point: DetachPoint, old: OptionalEdge) -> bool:
         """Return whether the view was taken from the history of its base that ended at `point`."""
@@ -248,11 +252,6 @@ class DifferentiableViewMeta:
         self, tensor: Tensor, points: tuple[DetachPoint, ...], edge: OptionalEdge
     ) -> DetachedHistory | None:
         """Return the history of a view after `points`, starting from the history `edge` at the first point."""
-        if len(points) > 1 and current_mode() & TRACE:
-            OBSERVER.get().refuse(
-                f"using a view of shape {tensor.shape} whose base was detached in place several times after the view "
-                "was taken, by detach_() or requires_grad_(False),"
-            )
         for point, later in pairwise(points):
             written = written_since(point, self.base, later.edge, self)
             if written is None:

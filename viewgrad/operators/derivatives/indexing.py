@@ -216,7 +216,7 @@ def put_along_axis(self: Any, indices: Any, values: Any, axis: int | None = -1) 
     """Write `values` at `indices` along `axis`, in place; without an axis, into the flattened tensor."""
     if axis is None:
         (places,) = places_along_axis(plain(as_operand(indices)), 0, (self.size,))
-        self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values
+        self[unraveled(places, self.shape)] = values
         return
     scatter_(self, axis, as_operand(indices), values)
 
@@ -276,6 +276,16 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
     places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
     places[normalize_axis_index(axis, len(shape))] = indices
     return tuple(places)
+
+
+def unraveled(places: Any, shape: tuple[int, ...], mode: str = "raise") -> tuple[Any, ...]:
+    """Return the index of elements given by their places in the flattened array, as `numpy.put` counts them."""
+    size = math.prod(shape)
+    if mode != "raise":
+        places = np.ravel_multi_index((places,), (size,), mode)  # type: ignore[call-overload]
+    elif not (inside := (-size <= places) & (places < size)).all():
+        raise IndexError(f"index {places[~inside][0]} is out of bounds for axis 0 with size {size}")
+    return np.unravel_index(np.where(places < 0, places + size, places), shape)
 
 
 @formula_function

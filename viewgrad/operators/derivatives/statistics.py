@@ -460,5 +460,7 @@ def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = F
             )
         weights = weights.reshape(tuple(self.shape[dim] if dim in axes else 1 for dim in range(self.ndim)))
     scale = weights.broadcast_to(self.shape).sum(axis=axis, keepdims=keepdims)
+    if np.any(plain(scale) == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = (self * weights).sum(axis=axis, keepdims=keepdims) / scale
     return (mean, scale) if returned else mean

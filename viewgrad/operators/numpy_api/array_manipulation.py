@@ -17,6 +17,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor, from_array, is_scalar
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import plain
+from ..derivatives.indexing import unraveled
 from ..operands import operands
 from .dispatch import PYTHONS, register, write_out
 
@@ -49,7 +50,14 @@ def block(arrays: Any) -> Any:
 
 
 def _depth(nested: Any) -> int:
-    return 1 + max(map(_depth, nested)) if isinstance(nested, list) else 0
+    if not isinstance(nested, list):
+        return 0
+    if not nested:
+        raise ValueError("block got an empty list")
+    depth, *others = map(_depth, nested)
+    if any(other != depth for other in others):
+        raise ValueError("the lists that block received differ in depth")
+    return 1 + depth
 
 
 def _parts(nested: Any) -> list[Any]:
@@ -59,8 +67,6 @@ def _parts(nested: Any) -> list[Any]:
 def _assembled(nested: Any, ndim: int, depth: int) -> Any:
     if not isinstance(nested, list):
         return with_ndim(as_operand(nested), ndim)
-    if not nested:
-        raise ValueError("block got an empty list")
     return concatenate([_assembled(item, ndim, depth - 1) for item in nested], -depth)
 
 
@@ -172,6 +178,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         indices = indices % count
     elif mode == "clip":
         indices = np.clip(indices, 0, count - 1)
+    elif mode != "raise":
+        raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
     elif 0 not in shape and ((indices < 0) | (indices >= count)).any():
         raise ValueError("invalid entry in choice array")
     stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
@@ -252,14 +260,10 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if is_scalar(self):
         raise scalar_write("put()")
     places = np.asarray(plain(ind)).reshape(-1)
-    if mode != "raise":
-        places = places % self.size if mode == "wrap" else np.clip(places, 0, self.size - 1)
     values = as_assigned(v, self.dtype).reshape(-1)
     if values.size and places.size:
         self = self if self.ndim else self.reshape(1)
-        self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values.take(
-            np.arange(places.size) % values.size
-        )
+        self[unraveled(places, self.shape, mode)] = values.take(np.arange(places.size) % values.size)
 
 
 @composite(np.place, method=False)
