@@ -63,6 +63,11 @@ PROGRAMS = {
     "dot": lambda np, m: np.dot(m, m) + m.dot(m.T) + m @ m,
     "iteration": lambda np, m: sum(row * row.T for row in m)[0, 0] * m,
     "reshaped": lambda np, m: m.reshape(1, 9)[:, :3] * m,
+    "reshaped to a row": lambda np, m: m.reshape(-1) * np.reshape(m.T, 9).T + m[:1, :1].reshape(()),
+    "dot with vectors": lambda np, m: m.dot(np.ones(3)) * m + np.array([1.0, 2.0, 0.5]) * m,
+    "vectors from functions": lambda np, m: np.ravel(m) * np.ravel(m.T),
+    "reductions of ufuncs": lambda np, m: np.add.reduce(m) * m + np.multiply.reduce(m, axis=1) * m
+    + np.add.reduce(m, axis=None),
     "strings": lambda np, m: np.matrix("1 2 3; 0.5, 1, 2") * m,
     "blocks": lambda np, m: np.bmat([[m, m[:, :1]], [m[:1], np.matrix([[1.0]])]]),
     "lists": lambda np, m: np.matrix([[m[0, 0], 1.0], [m[1, 1], m[2, 0]]]) * np.mat([[1.0], [2.0]])

@@ -16,10 +16,10 @@ from .operator_methods import define_operators
 
 # NumPy functions that return arrays for matrices, and functions that call the method of the same name.
 ARRAYS: Final = frozenset({
-    "array", "asarray", "where", "outer", "cross", "einsum", "cov", "corrcoef", "select", "eigvals",
+    "array", "asarray", "where", "outer", "cross", "einsum", "cov", "corrcoef", "select", "eigvals", "ravel",
 })  # fmt: skip
 METHODS: Final = frozenset({
-    "all", "any", "argmax", "argmin", "max", "mean", "min", "amax", "amin", "prod", "ptp", "ravel", "reshape", "std",
+    "all", "any", "argmax", "argmin", "max", "mean", "min", "amax", "amin", "prod", "ptp", "reshape", "std",
     "squeeze", "sum", "transpose", "var",
 })  # fmt: skip
 NAMES: Final = {"amax": "max", "amin": "min"}
@@ -176,7 +176,7 @@ class matrix:
 
     def reshape(self, *shape: Any, order: Any = "C") -> Any:
         """Return the elements in another shape."""
-        return _of(self.data.reshape(*shape, order=order))
+        return _viewed(self.data.reshape(*shape, order=order))
 
     def ravel(self, order: Any = "C") -> matrix:
         """Return the elements as one row."""
@@ -208,7 +208,7 @@ class matrix:
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product, or the product with a number."""
-        return _of(np.dot(self.data, _values(other)))
+        return _viewed(np.dot(self.data, _values(other)))
 
     def fill(self, value: Any) -> None:
         """Assign a number to all elements."""
@@ -226,7 +226,7 @@ class matrix:
         return _matrix(self.data * other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _of(np.dot(as_operand(as_argument(other)), self.data))
+        return _viewed(np.dot(as_operand(as_argument(other)), self.data))
 
     def __imul__(self, other: Any) -> Any:
         self._assign(self * other)
@@ -248,7 +248,9 @@ class matrix:
         found = getattr(ufunc, method)(*map(_values, inputs), **{key: _values(each) for key, each in kwargs.items()})
         if ufunc is np.matmul and isinstance(found, Tensor):
             return _as_numpys(found, getattr(ufunc, method), inputs, {})
-        return tuple(map(_of, found)) if isinstance(found, tuple) else _of(found)
+        if isinstance(found, tuple):
+            return tuple(map(_of, found))
+        return _matrix(found) if method == "reduce" or found.ndim == 1 else _of(found)
 
     def _assign(self, found: Any) -> None:
         self.data[...] = _values(found)
@@ -313,6 +315,11 @@ def _matrix(data: Any) -> matrix:
 def _of(found: Any) -> Any:
     """Return a two-dimensional result as a matrix."""
     return _matrix(found) if isinstance(found, Tensor | np.ndarray) and found.ndim == 2 else found
+
+
+def _viewed(found: Any) -> Any:
+    """Return a result of at most two dimensions as a matrix; a vector is one row."""
+    return _matrix(found) if found.ndim <= 2 else found
 
 
 def _reduction(name: str) -> None:
