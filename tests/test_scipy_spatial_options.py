@@ -12,6 +12,8 @@ import scipy.spatial as theirs
 import scipy.spatial.transform
 
 import viewgrad as vg
+from viewgrad.autograd import gradcheck
+from viewgrad.errors import UnsupportedFunctionError
 from viewgrad.scipy import spatial as ours
 
 RNG = np.random.default_rng(0)
@@ -139,3 +141,52 @@ def test_slopes_of_the_jensen_shannon_distance_at_zeros():
     for k in (0, 1, 3):
         step = h * np.eye(4)[k]
         np.testing.assert_allclose(slope[k], (theirs.distance.jensenshannon(p + step, q) - value) / h, rtol=1e-5)
+
+
+QUATERNIONS = np.random.default_rng(3).normal(size=(5, 4))
+TURNING = np.random.default_rng(4).normal(size=(5, 3))
+ROTATIONS = {
+    "from_quat": lambda m, x: m.Rotation.from_quat(x), "Rotation": lambda m, x: m.Rotation(x, scalar_first=True),
+    "inv": lambda m, x: m.Rotation.from_quat(x).inv(), "getitem": lambda m, x: m.Rotation.from_quat(x)[1:],
+    "mul": lambda m, x: m.Rotation.from_quat(x) * m.Rotation.from_rotvec(TURNING),
+    "pow": lambda m, x: m.Rotation.from_quat(x) ** 0.7, "from_rotvec": lambda m, x: m.Rotation.from_rotvec(x[:, :3]),
+    "from_mrp": lambda m, x: m.Rotation.from_mrp(x[:, :3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("name", ROTATIONS)
+def test_rotations_have_scipys_signs_and_dtypes(name, dtype):
+    x = QUATERNIONS.astype(dtype)
+    mine = ROTATIONS[name](ours.transform, vg.Tensor(x, requires_grad=True))
+    right = ROTATIONS[name](theirs.transform, x)
+    for method in ("as_quat", "as_matrix", "as_rotvec", "as_mrp", "magnitude"):
+        found, wanted = getattr(mine, method)(), getattr(right, method)()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found.detach(), wanted, atol=1e-6 if dtype is np.float32 else 1e-9)
+    x = vg.Tensor(QUATERNIONS, requires_grad=True)
+    assert gradcheck(lambda x: ROTATIONS[name](ours.transform, x).as_quat(), x)
+    assert gradcheck(lambda x: ROTATIONS[name](ours.transform, x).as_mrp(), x)
+
+
+def test_rotations_that_scipy_refuses_or_that_have_no_angles_are_refused():
+    for quaternion in (np.zeros(4), np.full(4, np.nan), np.ones(5), np.ones(4) * 1j):
+        with pytest.raises(ValueError):
+            ours.transform.Rotation.from_quat(vg.Tensor(quaternion, requires_grad=True))
+    with pytest.raises(UnsupportedFunctionError, match="imaginary"), pytest.warns(np.exceptions.ComplexWarning):
+        ours.transform.Rotation.from_rotvec(vg.Tensor(np.ones(3) * 1j, requires_grad=True))
+    locked = ours.transform.Rotation.from_euler("xyz", vg.Tensor([0.3, np.pi / 2, 0.2], requires_grad=True))
+    with pytest.raises(UnsupportedFunctionError, match="gimbal"), pytest.warns(UserWarning, match="Gimbal"):
+        locked.as_euler("xyz")
+    with pytest.raises(UnsupportedFunctionError, match="use its matrices"):
+        locked.reduce()
+    assert locked.approx_equal(locked)
+
+
+@pytest.mark.parametrize("name", ["distance_matrix", "minkowski_distance", "minkowski_distance_p"])
+def test_distances_have_scipys_dtype(name):
+    x, y = TURNING.astype("f4"), TURNING[::-1].astype("f4")
+    found = getattr(ours, name)(vg.Tensor(x, requires_grad=True), y)
+    wanted = getattr(theirs, name)(x, y)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found.detach(), wanted, rtol=1e-5)

@@ -14,7 +14,7 @@ from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_h
 from ...tensor.creation import as_operand
 from ..linalg import orthogonal_procrustes
 from ..sparse.arrays import ARRAYS
-from ..wrap import detached, float_copy, floating, maker
+from ..wrap import Accepted, detached, float_copy, floating, maker
 from . import distance, transform
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ MADE: dict[str, Any] = {
     "ConvexHull": ConvexHull, "Delaunay": Delaunay, "distance": distance, "transform": transform,
     "KDTree": KDTree, "cKDTree": KDTree,
 }  # fmt: skip
-made: Final = maker(scipy.spatial, MADE)
-checked: Final = maker(scipy.spatial, MADE, is_checked=True)
+made: Final = maker(scipy.spatial, MADE, is_checked=True, accepted=Accepted())
 
 
 @made
@@ -171,7 +170,7 @@ def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) ->
     return (floating(x)[:, None, :] - floating(y)[None, :, :]).vector_norm(p, -1)
 
 
-@checked
+@made
 def procrustes(data1: Any, data2: Any) -> Any:
     """Return two standardized sets of points, the second aligned with the first, and their disparity."""
     first, second = (each - each.mean(0) for each in (floating(data1), floating(data2)))

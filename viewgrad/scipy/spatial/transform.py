@@ -12,14 +12,19 @@ from ...numpy.namespace import filled, public_names
 from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..implicit_diff import root_place
-from ..wrap import float_copy
+from ..wrap import double_copy, float_copy, numbers
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
 
+PLAIN: Final = scipy.spatial.transform.Rotation
 AXES: Final = {"x": 0, "y": 1, "z": 2}
+
+
+def _values(value: Any) -> Any:
+    return np.array(plain_values(numbers(value)))
 
 
 def _about(axis: str, angle: Any) -> Any:
@@ -36,11 +41,34 @@ class Rotation:
     """A rotation in three dimensions, or a stack of them, differentiable with respect to its parameters.
 
     Arguments:
-        matrix: the orthogonal matrix, or a stack of them.
+        quat: the quaternion, or a stack of them.
+        normalize, copy: as in SciPy; both must be true.
+        scalar_first: whether the scalar part is first.
     """
 
-    def __init__(self, matrix: Any) -> None:
-        self._matrix = float_copy(matrix)
+    _matrix: Any
+    _plain: Any
+
+    def __init__(self, quat: Any, normalize: bool = True, copy: bool = True, scalar_first: bool = False) -> None:
+        if not normalize or not copy:
+            raise lost("Rotation", "normalize=False and copy=False are not supported for tensors with a history")
+        found = self.from_quat(quat, scalar_first=scalar_first)
+        self._matrix, self._plain = found._matrix, found._plain
+
+    @classmethod
+    def _of(cls, matrix: Any, plain: Any = None) -> Rotation:
+        """Return the rotation with an orthogonal matrix.
+
+        Arguments:
+            matrix: the matrix, or a stack of them.
+            plain: SciPy's rotation, which determines the sign of the quaternion; by default that of the matrix.
+        """
+        made = object.__new__(cls)
+        made._matrix = double_copy(matrix)
+        if made._matrix.is_complex():
+            raise lost("Rotation", "SciPy discards imaginary parts; pass real numbers")
+        made._plain = PLAIN.from_matrix(_values(made._matrix)) if plain is None else plain
+        return made
 
     @property
     def single(self) -> bool:
@@ -55,46 +83,60 @@ class Rotation:
     def __getitem__(self, index: Any) -> Rotation:
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
-        return Rotation(self._matrix[index])
+        return self._of(self._matrix[index], self._plain[plain_values(index)])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
+            raise AttributeError(name)
+        value = getattr(self._plain, name)
+        if not callable(value):
+            return value
+
+        def call(*args: Any, **options: Any) -> Any:
+            given = [each._matrix if isinstance(each, Rotation) else each for each in args]
+            args = tuple([each._plain if isinstance(each, Rotation) else plain_values(each) for each in args])
+            found = value(*args, **options)
+            if np.asarray(found).dtype.kind not in "bi" and carries_history((self._matrix, given, options)):
+                raise lost(f"Rotation.{name}", "use its matrices")
+            return self._of(found.as_matrix(), found) if isinstance(found, PLAIN) else as_tensors(found)
+
+        return call
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
         """Return the rotation with a given matrix, or with the nearest orthogonal matrix."""
-        matrix = float_copy(matrix)
-        plain = plain_values(matrix)
-        found = scipy.spatial.transform.Rotation.from_matrix(plain).as_matrix()
-        if np.allclose(found, plain, rtol=0, atol=1e-12):
-            return cls(matrix)
+        plain = PLAIN.from_matrix(_values(matrix))
+        matrix = double_copy(matrix)
+        if np.allclose(plain.as_matrix(), plain_values(matrix), rtol=0, atol=1e-12):
+            return cls._of(matrix, plain)
         left, _, right = np.linalg.svd(matrix)
-        return cls(left @ right)
+        return cls._of(left @ right, plain)
 
     @classmethod
     def identity(cls, num: int | None = None) -> Rotation:
         """Return the identity rotation."""
-        return cls(np.eye(3) if num is None else np.tile(np.eye(3), (num, 1, 1)))
+        return cls._of(np.eye(3) if num is None else np.tile(np.eye(3), (num, 1, 1)))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
         """Return the rotation by angles about fixed (lower case) or rotating (upper case) axes."""
-        angles = float_copy(angles)
-        # raises for unsupported arguments
-        plain = scipy.spatial.transform.Rotation.from_euler(seq, plain_values(angles))
+        plain = PLAIN.from_euler(seq, _values(angles), degrees)
+        angles = double_copy(angles)
         if degrees:
             angles = angles * (np.pi / 180)
         if len(seq) == 1:
-            return cls(_about(seq.lower(), angles).reshape(plain.as_matrix().shape))
+            return cls._of(_about(seq.lower(), angles).reshape(plain.as_matrix().shape), plain)
         matrix: Any = None
         for place, axis in enumerate(seq):
             turn = _about(axis.lower(), angles[..., place])
             matrix = turn if matrix is None else matrix @ turn if seq.isupper() else turn @ matrix
-        return cls(matrix)
+        return cls._of(matrix, plain)
 
     @classmethod
     def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
         """Return the rotation of a quaternion, whose scalar part is last unless `scalar_first` is set."""
-        quat = float_copy(quat)
-        if (plain_values(quat) == 0).all(-1).any():
-            raise ValueError("Found zero norm quaternions in `quat`.")
+        plain = PLAIN.from_quat(_values(quat), scalar_first=scalar_first)
+        quat = double_copy(quat)
         quat = quat / quat.vector_norm(2, -1, True)
         parts = [quat[..., place] for place in range(4)]
         x, y, z, w = (*parts[1:], parts[0]) if scalar_first else parts
@@ -103,12 +145,22 @@ class Rotation:
             [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
             [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
         ]
-        return cls(np.stack([np.stack(row, -1) for row in rows], -2))
+        return cls._of(np.stack([np.stack(row, -1) for row in rows], -2), plain)
+
+    @classmethod
+    def from_mrp(cls, mrp: Any) -> Rotation:
+        """Return the rotation by modified Rodrigues parameters: the axis times the tangent of a quarter of the angle.
+        """
+        plain = PLAIN.from_mrp(_values(mrp))
+        mrp = double_copy(mrp)
+        quat = np.concatenate([2.0 * mrp, 1.0 - (mrp * mrp).sum(-1, keepdims=True)], -1)
+        return cls._of(cls.from_quat(quat)._matrix, plain)
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
         """Return the rotation by a rotation vector, whose length is the angle."""
-        vector = float_copy(rotvec)
+        plain = PLAIN.from_rotvec(_values(rotvec), degrees)
+        vector = double_copy(rotvec)
         if degrees:
             vector = vector * (np.pi / 180)
         squared = (vector * vector).sum(-1)
@@ -121,16 +173,15 @@ class Rotation:
         zero = x * 0.0
         rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
         cross = np.stack([np.stack(row, -1) for row in rows], -2)
-        return cls(np.eye(3) + first * cross + second * (cross @ cross))
+        return cls._of(np.eye(3) + first * cross + second * (cross @ cross), plain)
 
     def as_matrix(self) -> Any:
         """Return the rotation matrices."""
         return self._matrix.clone()
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
-        """Return the quaternion, with the sign that SciPy chooses for a matrix."""
-        matrix = self._matrix
-        wanted = scipy.spatial.transform.Rotation.from_matrix(np.array(plain_values(matrix))).as_quat(canonical)
+        """Return the quaternion, with SciPy's sign."""
+        matrix, wanted = self._matrix, self._plain.as_quat(canonical)
         # The largest component is a square root, and the others are divided by it.
         parts = []
         squares = [
@@ -170,13 +221,18 @@ class Rotation:
         vector = imaginary * np.where(small, 2.0, angle / np.where(small, 1.0, length))
         return vector * (180 / np.pi) if degrees else vector
 
+    def as_mrp(self) -> Any:
+        """Return the modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
+        quat = self.as_quat(canonical=True)
+        return quat[..., :3] / (1.0 + quat[..., 3:])
+
     def as_euler(self, seq: str, degrees: bool = False, **options: Any) -> Any:
         """Return the angles about three different axes."""
+        wanted = self._plain.as_euler(seq, degrees, **options)
+        if not carries_history(self._matrix):
+            return as_tensors(wanted)
         if len(set(seq.lower())) != 3:
-            if carries_history(self._matrix):
-                raise lost("Rotation.as_euler", "take the angles about three different axes, such as 'xyz'")
-            plain = scipy.spatial.transform.Rotation.from_matrix(np.array(plain_values(self._matrix)))
-            return as_tensors(plain.as_euler(seq, degrees))
+            raise lost("Rotation.as_euler", "take the angles about three different axes, such as 'xyz'")
         order = seq if seq.isupper() else seq[::-1]
         i, j, k = (AXES[axis] for axis in order.lower())
         sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
@@ -185,24 +241,33 @@ class Rotation:
         first = np.arctan2(-sign * m[..., j, k], m[..., k, k])
         last = np.arctan2(-sign * m[..., i, j], m[..., i, i])
         angles = np.stack([first, middle, last] if seq.isupper() else [last, middle, first], -1)
-        return angles * (180 / np.pi) if degrees else angles
+        angles = angles * (180 / np.pi) if degrees else angles
+        if not np.allclose(plain_values(angles), wanted, rtol=0, atol=1e-4):
+            raise lost("Rotation.as_euler", "the first and the third axis are parallel (gimbal lock)")
+        return angles
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
         """Return the rotated vectors."""
-        vectors = float_copy(vectors)
+        vectors = double_copy(vectors)
         matrix = self._matrix.mT if inverse else self._matrix
         return (matrix @ vectors[..., None])[..., 0]
 
     def inv(self) -> Rotation:
         """Return the inverse rotation."""
-        return Rotation(self._matrix.mT)
+        return self._of(self._matrix.mT, self._plain.inv())
 
     def magnitude(self) -> Any:
         """Return the angles of the rotations."""
         return self.as_rotvec().vector_norm(2, -1)
 
     def __mul__(self, other: Rotation) -> Rotation:
-        return Rotation(self._matrix @ other._matrix)
+        return self._of(self._matrix @ other._matrix, self._plain * other._plain)
+
+    def __pow__(self, n: Any, modulus: None = None) -> Rotation:
+        if modulus is not None:
+            raise NotImplementedError("modulus not supported")
+        plain = self._plain ** plain_values(n)
+        return self._of(self.from_rotvec(self.as_rotvec() * n)._matrix, plain)
 
     def mean(self, weights: Any = None, axis: Any = None) -> Rotation:
         """Return the rotation whose matrix is nearest to those of a stack, by least squares.
@@ -246,9 +311,9 @@ class Rotation:
         """
         a, b = float_copy(a), float_copy(b)
         weights = None if weights is None else float_copy(weights)
-        plain = scipy.spatial.transform.Rotation.align_vectors(*plain_values((a, b, weights)), return_sensitivity)
+        plain = PLAIN.align_vectors(*plain_values((a, b, weights)), return_sensitivity)
         if not carries_history((a, b, weights)):
-            return cls(plain[0].as_matrix()), *as_tensors(plain[1:])
+            return cls._of(plain[0].as_matrix(), plain[0]), *as_tensors(plain[1:])
         a, b = np.atleast_2d(a), np.atleast_2d(b)
         weights = np.ones(len(a)) if weights is None else weights
         fixed = np.flatnonzero(np.isinf(plain_values(weights))) if len(a) > 1 else np.zeros(1, int)
@@ -277,12 +342,13 @@ class Rotation:
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
         """Concatenate rotations."""
         matrices = [each._matrix[None] if each.single else each._matrix for each in rotations]
-        return cls(np.concatenate(matrices))
+        return cls._of(np.concatenate(matrices), PLAIN.concatenate([each._plain for each in rotations]))
 
     @classmethod
     def random(cls, num: int | None = None, rng: Any = None, **options: Any) -> Rotation:
         """Draw random rotations."""
-        return cls(scipy.spatial.transform.Rotation.random(num, rng, **options).as_matrix())
+        plain = PLAIN.random(num, rng, **options)
+        return cls._of(plain.as_matrix(), plain)
 
 
 def _nearest(matrix: Any) -> Rotation:
