@@ -8,6 +8,7 @@ from scipy.sparse import linalg
 from scipy_cases import check_program
 
 import viewgrad as vg
+import viewgrad.scipy
 from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError
 
 X = np.array([1.0, 2.0, 3.0])
@@ -157,3 +158,31 @@ def test_jacobians_of_least_squares_can_be_operators():
         return found.x @ W
 
     np.testing.assert_allclose(vg.func.grad(place)(X), np.linalg.solve(B.T, W), rtol=1e-6)
+
+
+LIKE_SCIPY = {
+    "find": lambda m, a: m.find(m.csc_array(a))[:2], "kronsum": lambda m, a: m.kronsum(m.csr_array(a), a).toarray(),
+    "norms of a matrix": lambda m, a: m.linalg.norm(m.csr_matrix(a), axis=0),
+    "eigsh": lambda m, a: m.linalg.eigsh(m.csr_array(a + a.T), k=1, return_eigenvectors=False),
+    "svds": lambda m, a: m.linalg.svds(m.csr_array(a), k=1, return_singular_vectors=False),
+    "quotient": lambda m, a: (m.lil_array(a) / 3).toarray(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, float])
+@pytest.mark.parametrize("name", LIKE_SCIPY)
+def test_results_have_scipys_shape_dtype_and_order(name, dtype):
+    found = LIKE_SCIPY[name](vg.scipy.sparse, vg.Tensor(B.astype(dtype), requires_grad=True))
+    wanted = LIKE_SCIPY[name](sp, B.astype(dtype))
+    for each, other in zip(*[part if isinstance(part, tuple) else (part,) for part in (found, wanted)]):
+        each = each.detach() if isinstance(each, vg.Tensor) else each
+        assert each.shape == other.shape and (name == "find" or each.dtype == other.dtype)
+        np.testing.assert_allclose(each, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("index", [1, (slice(None), 1), ([0, 1], [1, 2]), (1, slice(0, 2)), [0, 2]])
+@pytest.mark.parametrize("name", ["lil_array", "dok_array", "csr_array"])
+def test_rows_and_columns_of_arrays_have_one_dimension(name, index):
+    found = getattr(vg.scipy.sparse, name)(vg.Tensor(B, requires_grad=True))[index]
+    found = found.toarray() if hasattr(found, "toarray") else found
+    np.testing.assert_array_equal(found.detach(), B[index])

@@ -13,7 +13,7 @@ import numpy as np
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ..wrap import numbers
-from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse
+from .arrays import ARRAYS, NUMBERS, SparseArray, as_sparse, is_sparse
 from .arrays import _summed as summed
 from .pattern import Pattern
 
@@ -118,14 +118,18 @@ class AssignableArray(SparseArray):
         rows, cols = self._places(index)
         if not rows.ndim:
             return self._elements.get((int(rows), int(cols)), self._dtype.type(0))
-        if rows.ndim == 1 and not self.is_matrix:
-            rows, cols = rows[None], cols[None]
+        if not self.is_matrix and np.broadcast_to(False, self._shape)[plain_values(index)].ndim == 1:
+            return self.tocsr()[index]
         found = type(self)(np.atleast_2d(rows).shape, dtype=self._dtype)
         for place in np.ndindex(found.shape):
             element = self._elements.get((int(np.atleast_2d(rows)[place]), int(np.atleast_2d(cols)[place])))
             if element is not None:
                 found._elements[place[0], place[1]] = element
         return found
+
+    def __truediv__(self, other: Any) -> Any:
+        # unlike other formats, these remain in single precision
+        return self._of(self.pattern, self.data / other) if type(other) in NUMBERS else super().__truediv__(other)
 
     def _kind(self, name: str) -> Any:
         return super()._kind("csr" if name in FORMATS else name)

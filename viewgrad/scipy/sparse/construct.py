@@ -173,7 +173,8 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
     first, second = _sparse_of(A), _sparse_of(B)
     if first.shape[0] != first.shape[1] or second.shape[0] != second.shape[1]:
         raise ValueError("kronsum requires square matrices")
-    found = kron(eye_array(second.shape[0]), first) + kron(second, eye_array(first.shape[0]))
+    dtype = np.result_type(first.dtype, second.dtype)
+    found = kron(eye_array(second.shape[0], dtype=dtype), first) + kron(second, eye_array(first.shape[0], dtype=dtype))
     return _kind(format, first.is_matrix and second.is_matrix)._of(found.pattern, found.data)
 
 
@@ -199,7 +200,8 @@ def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
 def find(A: Any) -> Any:
     """Return the rows, columns and values of the nonzero elements."""
     pattern, data = summed(_sparse_of(A))
-    kept = np.flatnonzero(plain_values(data.detach()))
+    order = np.lexsort((pattern.cols, pattern.rows))
+    kept = order[plain_values(data.detach())[order] != 0]
     return pattern.rows[kept], pattern.cols[kept], data[kept]
 
 

@@ -23,7 +23,7 @@ from ...operators.numpy_api.conversion import as_tensors, carries_history, plain
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_new_array
 from ..wrap import named_in
-from .arrays import SparseArray, as_sparse, is_sparse, to_scipy
+from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, to_scipy
 from .construct import MADE as CONSTRUCTED
 from .exponential import expm_multiply
 from .namespace import namespace
@@ -451,8 +451,8 @@ def eigsh(
         raise lost("scipy.sparse.linalg.eigsh", "pass a real symmetric matrix, in mode='normal'")
     values, vectors = scipy.sparse.linalg.eigsh(to_scipy(A), *given, **options)
     pairs = [_eigenpair("eigsh: the eigenvalue", matrix, weight, *pair) for pair in zip(values, vectors.T)]
-    found = np.stack([value for _, value in pairs])
-    return (found, np.stack([vector for vector, _ in pairs], -1)) if return_eigenvectors else found
+    found = np.stack([value for _, value in pairs]).astype(values.dtype)
+    return (found, np.stack([vector for vector, _ in pairs], -1).astype(values.dtype)) if return_eigenvectors else found
 
 
 @made
@@ -481,10 +481,10 @@ def svds(
     both = CONSTRUCTED["block_array"]([[None, as_sparse(matrix)], [as_sparse(matrix).T, None]], format="csc")
     vectors = np.concatenate([left.T, right], 1) * 0.5**0.5
     pairs = [_eigenpair("svds: the singular value", both, None, *pair) for pair in zip(values, vectors)]
-    found = np.stack([value for _, value in pairs])
+    found = np.stack([value for _, value in pairs]).astype(values.dtype)
     if not return_singular_vectors:
         return found
-    sides = np.stack([vector for vector, _ in pairs]) * 2.0**0.5
+    sides = (np.stack([vector for vector, _ in pairs]) * 2.0**0.5).astype(values.dtype)
     wanted = return_singular_vectors
     return None if wanted == "vh" else sides[:, :rows].T, found, None if wanted == "u" else sides[:, rows:]
 
@@ -608,7 +608,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     if axis is None and ord in (1, np.inf):
         return abs(array).sum(axis=0 if ord == 1 else 1).max()
     if axis is not None and ord in (None, 2):
-        squares = abs(array).power(2).sum(axis)
+        squares = abs(ARRAYS["csr_array"](array)).power(2).sum(axis)  # a vector also for matrices
         empty = plain_values(squares) == 0.0  # the gradient is 0 there, as in numpy.linalg.norm
         return np.where(empty, 0.0, np.sqrt(np.where(empty, 1.0, squares)))
     if carries_history(array.data):
