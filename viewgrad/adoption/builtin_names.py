@@ -165,20 +165,19 @@ def as_float(value: Any = 0.0, /) -> Any:
     return float(value) if kind is int else FLOAT(value)
 
 
-# What `type` in adopted code returns for tensors, by the type of their arrays.
-OF_TENSORS: Final[dict[type, Any]] = {np.float64: FLOAT}
+# What `type` in adopted code returns for tensors, by the type of their arrays; filled in by `_type_of`.
+OF_TENSORS: Final[dict[type, Any]] = {}
 
 
 def type_of(value: Any, /) -> Any:
     """Stand for `type` where it is only called with one argument."""
     kind = type(value)
-    if kind is Tensor:  # the frequent ones, in a tenth of the time
-        found = type(value._array)
-        if found in OF_TENSORS:
-            return OF_TENSORS[found]
-    elif kind in SAME:
-        return kind
-    return _type_of(value)
+    if kind is Tensor:  # in a tenth of the time
+        try:
+            return OF_TENSORS[type(value._array)]
+        except KeyError:
+            return _type_of(value)
+    return kind if kind in SAME else _type_of(value)
 
 
 # Functions for the classes below in functions that only call them.
@@ -193,11 +192,11 @@ def _type_of(value: Any) -> Any:
     if kind is float:
         return FLOAT
     if issubclass(kind, Tensor):
-        OF_TENSORS[np.ndarray] = namespace("numpy").ndarray
-        if not is_scalar(value):  # whose array may be that of a traced number
-            return OF_TENSORS[np.ndarray]
-        name = value.dtype.type.__name__
-        return FLOAT if name == "float64" else getattr(namespace("numpy"), name)
+        own = value.dtype.type if is_scalar(value) else np.ndarray
+        found = FLOAT if own is np.float64 else getattr(namespace("numpy"), own.__name__)
+        if type(value._array) is own:  # not a traced number
+            OF_TENSORS[own] = found
+        return found
     if kind is complex:
         return NUMBERS["complex"]
     return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)
