@@ -7,6 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..autograd.api import grad
+from ..tensor.node import AccumulateGrad
+from ..tensor.tensor import Tensor, current_edge, from_array
+
 ROUNDING: Final = 1e-13  # relative to the terms of a sum, which may cancel
 SINGLE_ROUNDING: Final = 1e-5  # the same in single precision
 
@@ -44,3 +48,21 @@ def seed_of(output: Any) -> np.ndarray[Any, Any]:
     numbers = np.arange(output.size)
     imaginary = 0.3j * np.cos(numbers) if output.dtype.kind == "c" else 0.0
     return np.asarray(1.0 + 0.5 * np.sin(numbers) + imaginary, output.dtype).reshape(output.shape)
+
+
+def total_gradients(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> Sequence[Any]:
+    """Return the gradients that `grad` would compute for tensors, some of which may have been computed from others.
+
+    Arguments:
+        tensors: the inputs of a function.
+        gradients: the partial derivatives of the function with respect to these; None for zero.
+    """
+    edges = [current_edge(tensor) for tensor in tensors]
+    if len(set(edges)) == len(edges) and all(type(edge) is AccumulateGrad for edge in edges):
+        return gradients
+    given = [
+        np.zeros(tensor.shape, tensor.dtype) if each is None else np.asarray(each, tensor.dtype).reshape(tensor.shape)
+        for tensor, each in zip(tensors, gradients, strict=True)
+    ]
+    found = grad(tensors, tensors, list(map(from_array, given)), retain_graph=True, allow_unused=True)
+    return [None if each is None else each._array for each in found]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...autograd.api import pull_back
+from ...autograd.transform_inputs import Transform
 from ...tensor.masked_backward import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
@@ -65,12 +66,17 @@ class CompiledBackward(Node):
         """Return the gradients by replaying the trace, so that they can be differentiated again."""
         if self.run is None:
             raise freed_error("compiled call")
-        tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
+        transform = Transform()  # an input may have been computed from another one
+        tensors = [
+            tensor_like(saved, None) if edge is None else transform.primal(tensor_like(saved, edge))
+            for saved, edge in zip(self.saved, self.edges, strict=True)
+        ]
         grads = (grad,) if self.outputs == 1 else grad
         with enable_grad():
             outputs, cotangents = self._replayed(tensors, grads)
             wanted = [None if edge is None else tensor for tensor, edge in zip(tensors, edges, strict=True)]
-            return tuple(pull_back(outputs, cotangents, wanted, create_graph=True))
+            with transform.separated():
+                return tuple(pull_back(outputs, cotangents, wanted, create_graph=True))
 
     def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
         """Return the gradients by replaying the trace, in which outputs without a gradient contribute nothing.

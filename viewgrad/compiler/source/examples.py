@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ...autograd.api import pull_back
+from ...autograd.transform_inputs import Transform
 from ...func.tree import Structure, flatten, unflatten
 from ...tensor.creation import from_numpy
 from ...tensor.modes import enable_grad
@@ -259,15 +260,19 @@ class SourceExamplesBackward(Node):
         grads = (grad,) if self.outputs == 1 else grad
         count = next(len(seed) for seed in grads if seed is not None)
         with enable_grad():
+            transform = Transform()  # an argument may have been computed from another one
             tensors = {n: tensor_like(each, None) for n, each in self.saved.items()}
             tensors |= {n: tensor_like(self.saved[n], edge) for n, edge in zip(self.numbers, self.edges)}
+            inputs = self.run.program.source.inputs
+            tensors |= {n: transform.primal(tensors[n]) for n in self.numbers if inputs[n].path.is_argument}
             outputs: list[Any] = []
             for at in range(count):
                 example = {n: each[at, ...] if n in self.run.batched else each for n, each in tensors.items()}
                 outputs += self.replay(at, example)
             seeds = [None if seed is None else seed[at, ...] for at in range(count) for seed in grads]
             wanted = [None if edge is None else tensors[n] for n, edge in zip(self.numbers, edges)]
-            return tuple(pull_back(outputs, seeds, wanted, create_graph=True))
+            with transform.separated():
+                return tuple(pull_back(outputs, seeds, wanted, create_graph=True))
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""

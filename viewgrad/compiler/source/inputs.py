@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.tensor import Tensor, root_of
+from ...tensor.node import AccumulateGrad
+from ...tensor.tensor import Tensor, current_edge, root_of
 from ...type_aliases import Array
 from ...views.detached_views import has_ended
 from ...views.geometry import overlaps_itself
@@ -31,6 +32,20 @@ def input_value(each: Input, given: Sequence[Any]) -> Any:
     """
     path = each.path
     return given[path.root] if path.is_argument and not path.steps else path.now(given)
+
+
+def may_depend_on_another(source: Source, wanted: Sequence[int], values: Sequence[Any]) -> bool:
+    """Return whether a captured tensor may have been computed from another captured one.
+
+    When the function is rerun, it reads these tensors itself, so that their gradients cannot be told apart.
+
+    Arguments:
+        source: the program.
+        wanted: the numbers of the differentiated inputs.
+        values: the values of all inputs.
+    """
+    edges = [current_edge(values[n]) for n in wanted if not source.inputs[n].path.is_argument]
+    return len(edges) > 1 and not all(type(edge) is AccumulateGrad for edge in edges)
 
 
 def input_arrays(source: Source, given: Sequence[Any], may_share: bool = False) -> list[Any] | None:

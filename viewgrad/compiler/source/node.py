@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...autograd.api import pull_back
+from ...autograd.transform_inputs import Transform
 from ...tensor.masked_backward import holds_nan
 from ...tensor.modes import enable_grad
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
@@ -128,28 +129,37 @@ class SourceBackward(Node):
     def by_function(self, grads: Sequence[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients from an eager run of the function."""
         with enable_grad():
-            leaves, outputs = self._replayed(self.saved)
+            transform = Transform()
+            leaves, outputs = self._replayed(self.saved, transform)
             wanted = [None if edge is None else leaf for leaf, edge in zip(leaves, edges)]
-            return tuple(pull_back(outputs, grads, wanted, create_graph=True))
+            with transform.separated():
+                return tuple(pull_back(outputs, grads, wanted, create_graph=True))
 
-    def gradients_by_function(self, saved: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Tensor], Sequence[Any]]:
+    def gradients_by_function(
+        self, transform: Transform, saved: Sequence[Any], seeds: Sequence[Any]
+    ) -> tuple[list[Tensor | None], Sequence[Any]]:
         """Return the differentiated inputs and their gradients from an eager run of the function.
 
         Arguments:
+            transform: the run, whose primals are the differentiated arguments.
             saved: the saved inputs.
             seeds: the gradients of the results.
         """
-        leaves, outputs = self._replayed(saved, _apart)
-        return leaves, pull_back(outputs, seeds, leaves, create_graph=True)
+        leaves, outputs = self._replayed(saved, transform)
+        with transform.separated():
+            return leaves, pull_back(outputs, seeds, leaves, create_graph=True)
 
-    def _replayed(
-        self, saved: Sequence[Any], made: Callable[[Tensor], Tensor] = lambda tensor: tensor
-    ) -> tuple[list[Tensor], Sequence[Any]]:
+    def _replayed(self, saved: Sequence[Any], transform: Transform) -> tuple[list[Tensor | None], Sequence[Any]]:
         """Return the differentiated inputs and the results of the function for them.
+
+        An argument may have been computed from another one, or from a captured tensor, which the function reads itself.
 
         Arguments:
             saved: the saved inputs.
-            made: a function that returns the replacement of a differentiated input.
+            transform: the run, of which differentiated arguments become primals.
+
+        Returns:
+            The inputs, of which several captured ones with the same history occur once, and the results.
         """
         tensors: dict[int, Any] = {
             number: each.value.copy() for number, each in enumerate(saved)
@@ -158,10 +168,18 @@ class SourceBackward(Node):
         for number, each in enumerate(saved):
             if type(each) is not _PlainInput and number not in self.numbers:
                 tensors[number] = tensor_like(each, None)
-        leaves = [made(tensor_like(saved[number], edge)) for number, edge in zip(self.numbers, self.edges)]
-        tensors |= dict(zip(self.numbers, leaves))
+        leaves: list[Tensor | None] = []
+        captured: set[OptionalEdge] = set()
+        for number, edge in zip(self.numbers, self.edges):
+            leaf = tensor_like(saved[number], edge)
+            if self.program.source.inputs[number].path.is_argument:
+                leaf = tensors[number] = transform.primal(leaf)
+                leaves.append(leaf)
+            else:
+                leaves.append(None if edge in captured else leaf)
+                captured.add(edge)
         for number in self.program.mutated:  # a write would give the leaf another history
-            if isinstance(tensors[number], Tensor):
+            if isinstance(tensors.get(number), Tensor):
                 tensors[number] = tensors[number].clone()
         return leaves, self.replay(tensors)
 
@@ -254,10 +272,12 @@ class SourceDoubleBackward(Node):
         along = (grad,) if self.outputs == 1 else grad
         count = len(self.first.edges)
         with enable_grad():
-            seeds = [None if each is None else _apart(tensor_like(each, edge))
+            transform = Transform()
+            seeds = [None if each is None else transform.primal(_differentiable(tensor_like(each, edge)))
                      for each, edge in zip(self.seeds, self.edges[count:])]
-            inputs, gradients = self.first.gradients_by_function(self.saved, seeds)
-            made = pull_back(gradients, along, [*inputs, *seeds], create_graph=True)
+            inputs, gradients = self.first.gradients_by_function(transform, self.saved, seeds)
+            with transform.separated():
+                made = pull_back(gradients, along, [*inputs, *seeds], create_graph=True)
         return tuple([None if edge is None else each for edge, each in zip(edges, made)])
 
     def saved_values(self) -> list[tuple[str, Any]]:
@@ -272,9 +292,8 @@ class SourceDoubleBackward(Node):
         self.saved = self.seeds = None
 
 
-def _apart(tensor: Tensor) -> Tensor:
-    """Return a tensor with a node of its own, to which no other history leads."""
-    return tensor.clone() if tensor.requires_grad else tensor.clone().requires_grad_()
+def _differentiable(tensor: Tensor) -> Tensor:
+    return tensor if tensor.requires_grad else tensor.requires_grad_()
 
 
 def _or_zeros(array: Any, other: Any) -> Any:

@@ -18,7 +18,7 @@ from .argument_types import classes_in, objects_in, type_key, type_text
 from .build import Program, build
 from .examples import SourceExamples
 from .gradient_calls import GradientCall, differentiated_types, gradient_call, with_numpy_scalars
-from .inputs import input_arrays, input_places, input_value, is_writable
+from .inputs import input_arrays, input_places, input_value, is_writable, may_depend_on_another
 from .ir import Var
 from .node import outputs_of
 from .read import Reader, Source
@@ -99,6 +99,8 @@ class SourceTier:
         values = [input_value(each, given) for each in of.source.inputs]
         wanted = tuple([n for n, value in enumerate(values)
                         if is_recording and type(value) is Tensor and value.requires_grad])
+        if len(wanted) > 1 and may_depend_on_another(of.source, wanted, values):
+            return MISSED
         program = self._program(of, wanted)
         if program is None or not all(is_writable(values[n], is_recording) for n in program.mutated):
             return MISSED
@@ -130,7 +132,7 @@ class SourceTier:
         values = [input_value(each, given) for each in of.source.inputs]
         wanted = tuple([n for n, value in enumerate(values)
                         if mode & GRAD and type(value) is Tensor and value.requires_grad])
-        if self.check and wanted not in of.verified:
+        if (self.check and wanted not in of.verified) or may_depend_on_another(of.source, wanted, values):
             return None
         program = self._program(of, wanted)
         if program is None or program.mutated or has_lists(of.source.result) or not all(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...autograd.api import grad as eager_grad
 from ...tensor.tensor import Tensor
-from ..comparison import is_close, scale_of, seed_of
+from ..comparison import is_close, scale_of, seed_of, total_gradients
 from .build import Program
 from .ir import Var
 from .values import leaves_of
@@ -59,10 +59,12 @@ def _gradient_difference(
         if any(np.any(np.nan_to_num(np.asarray(each))) for each in gradients):
             return "the program returned a gradient, but the function has none"
         return ""
+    inputs = [values[n] for n in program.wanted]
     expected = eager_grad(
-        list(differentiable.values()), [values[n] for n in program.wanted],
+        list(differentiable.values()), inputs,
         [Tensor(seeds[name]) for name in differentiable], retain_graph=True, allow_unused=True,
     )
+    gradients = total_gradients(inputs, gradients)
     is_single = computes_in_single(program)
     noise = max(1.0, scale_of(outputs) / max(scale, 1e-300))
     for one, other in zip(expected, gradients):
