@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib
 import os
@@ -532,6 +533,39 @@ def test_types_of_changing_floats_are_part_of_the_signature():
     compiled = vg.compile(lambda x, a: x * (2.0 if isinstance(a, np.float64) else 3.0), executor="python")
     for a in (np.float64(1.0), np.float64(2.0), np.float32(2.0), np.float64(3.0), np.float32(3.0)):
         assert compiled(vg.ones(2), a).tolist() == ([2.0, 2.0] if isinstance(a, np.float64) else [3.0, 3.0])
+
+
+class Level(enum.IntEnum):
+    ONE = 1
+
+
+class Name(str):
+    def upper(self):
+        return "another"
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("wrap", [lambda k: k, lambda k: [k], lambda k: {"k": (k, 2)}])
+@pytest.mark.parametrize(
+    "values", [(1, True, np.int64(1), np.bool_(True), Level.ONE, np.int8(1)), ("a", Name("a"), np.str_("a"))]
+)
+def test_equal_values_of_other_types_have_programs_of_their_own(values, wrap, specialize):
+    def f(x, given):
+        k = given[0] if isinstance(given, list) else given["k"][0] if isinstance(given, dict) else given
+        return x * len(repr(type(k))) * (2.0 if k is True else 3.0)
+
+    compiled = vg.compile(f, executor="python", specialize=specialize)
+    for _ in range(2):
+        for value in (*values, *reversed(values)):
+            assert compiled(vg.ones(2), wrap(value)).tolist() == f(np.ones(2), wrap(value)).tolist()
+
+
+def test_numpys_integers_select_one_program():
+    compiled = vg.compile(lambda x, k: x * k + vg.linalg.det(x[:, None] * x), executor="python", specialize=True)
+    for _ in range(4):
+        compiled(vg.ones(2), np.int64(3))
+    assert len(compiled.specializations) == 1
+    assert compiled.specializations[0].runs
 
 
 LAYOUTS = {

@@ -40,7 +40,9 @@ class Leaf(Structure):
 
 
 class _Compared:
-    """A value as compared between structures: by `==`, or by identity if that does not return a bool.
+    """A value as compared between structures: by type and `==`, or by identity if that does not return a bool.
+
+    So True differs from 1, and a member of an `IntEnum` from its number.
 
     Arguments:
         value: the value. NumPy arrays, SciPy sparse arrays and Pandas objects compare elementwise.
@@ -54,8 +56,13 @@ class _Compared:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Compared):
             return NotImplemented
+        if self.value is other.value:
+            return True
+        if type(self.value) is not type(other.value):
+            return False
         try:
-            return self.value is other.value or (self.value == other.value) is True
+            same = self.value == other.value
+            return isinstance(same, bool | np.bool_) and bool(same)
         except Exception:  # raised by the class of the value
             return False
 
