@@ -126,6 +126,7 @@ def test_constraints_without_influence_have_no_derivative():
 
 def test_other_functions_refuse_constraints_if_a_history_would_be_lost():
     p = vg.Tensor([1.0, 0.5], requires_grad=True)
-    for constraint in ({"f_eqcons": lambda x: x[:1] - 0.5}, {"eqcons": [lambda x: x[0] - 0.5]}):
-        with pytest.raises(UnsupportedFunctionError, match="constraints"):
-            vg.scipy.optimize.fmin_slsqp(away(p), START, iprint=0, **constraint)
+    with pytest.raises(UnsupportedFunctionError, match="constraints"):
+        vg.scipy.optimize.shgo(
+            away(p), [(-2.0, 2.0)] * len(START), constraints={"type": "ineq", "fun": lambda x: 5.0 - x[0]}
+        )

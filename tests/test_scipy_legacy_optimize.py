@@ -9,6 +9,7 @@ from scipy import optimize as theirs
 import viewgrad as vg
 from viewgrad import numpy as tensors
 from viewgrad.autograd import grad, gradcheck
+from viewgrad.errors import DifferentiabilityError
 from viewgrad.scipy import optimize as ours
 
 QUIET = {"disp": 0}
@@ -130,3 +131,39 @@ def test_covariances_of_leastsq_have_gradients():
     right = theirs.leastsq(lambda p: 1.3 * np.exp(-p[0] * x) + p[1] - y, [0.5, 0.1], full_output=True)[1]
     np.testing.assert_allclose(covariance(a).detach(), right, rtol=1e-4)
     assert gradcheck(covariance, a)
+
+
+CONSTRAINED = {
+    "ieqcons": lambda m, a: m.fmin_slsqp(bowl, [0.5, 0.5], ieqcons=[lambda x, a, b: a - x[0] - x[1]], args=(a, 0.7),
+                                         iprint=0, acc=1e-12),
+    "f_eqcons": lambda m, a: m.fmin_slsqp(lambda x: bowl(x, 0.8, 0.7), [0.5, 0.5], iprint=0, acc=1e-12,
+                                          f_eqcons=lambda x: tensors.stack([x[0] + x[1] - a]), full_output=True)[0],
+    "cons": lambda m, a: m.fmin_cobyla(lambda x: bowl(x, 0.8, 0.7), [0.5, 0.5], lambda x: a - x[0] - x[1],
+                                       rhoend=1e-9),
+    "LinearConstraint": lambda m, a: m.minimize(lambda x: bowl(x, 0.8, 0.7), [0.5, 0.5], method="SLSQP", tol=1e-12,
+                                                constraints=m.LinearConstraint([[1.0, 1.0]], -5.0, a)).x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_limits_of_constraints_have_gradients(name):
+    call, a = CONSTRAINED[name], vg.Tensor(0.9, requires_grad=True)
+    found = call(ours, a)
+    np.testing.assert_allclose(found.detach(), np.asarray(call(theirs, 0.9)), atol=2e-4)
+    if name == "cons":  # SciPy's search is not accurate enough for differences
+        call = CONSTRAINED["LinearConstraint"]
+    ends = [np.asarray(call(theirs, 0.9 + step)) for step in (1e-4, -1e-4)]
+    assert grad(found[0], a)[0].item() == pytest.approx((ends[0] - ends[1])[0] / 2e-4, rel=2e-3)
+
+
+def test_check_grad_has_a_gradient():
+    a = vg.Tensor([1.2, 0.7], requires_grad=True)
+    error = lambda a: ours.check_grad(lambda x: (x**3 * a).sum(), lambda x: 3 * x**2 * a + 0.1 * a, [1.0, 2.0])
+    assert error(a).item() == pytest.approx(0.1 * np.hypot(1.2, 0.7), rel=1e-4)
+    np.testing.assert_allclose(grad(error(a), a)[0], 0.1 * np.array([1.2, 0.7]) / np.hypot(1.2, 0.7), rtol=1e-4)
+
+
+def test_points_far_from_a_solution_have_no_derivative():
+    a = vg.Tensor(4.0, requires_grad=True)
+    with pytest.raises(DifferentiabilityError, match="too early"):
+        ours.minimize(lambda x: ((x - a) ** 4).sum(), [0.0], method="Nelder-Mead", options={"maxiter": 1})

@@ -100,7 +100,7 @@ def constraint_of(item: Any) -> Constraint:
         return Constraint(item.fun, item.lb, item.ub)
     if isinstance(item, theirs.LinearConstraint):
         matrix = item.A.toarray() if hasattr(item.A, "toarray") else item.A
-        return Constraint(lambda x: as_tensors(np.array(matrix, float)) @ x, item.lb, item.ub)
+        return Constraint(lambda x: numbers(matrix) @ x, item.lb, item.ub)
     args = tuple(item.get("args", ()))
     return Constraint(lambda x: item["fun"](x, *args), 0.0, 0.0 if item["type"] == "eq" else np.inf)
 

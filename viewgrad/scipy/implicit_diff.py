@@ -21,6 +21,7 @@ from ..operators.numpy_api.conversion import as_tensors, plain_values
 from .wrap import copied, float_copy
 
 STEPS: Final = 3
+FAR: Final = 0.1  # allowed relative distance of the solution from that of Newton's method
 LOOSE: Final = 1e-6  # allowed distance from the fixed point of Newton's method once it no longer converges
 Function = Callable[[Any], Any]
 
@@ -37,8 +38,8 @@ def _at(place: Any, step: Function) -> Any:
 def _settled(moves: list[Any], place: Any) -> None:
     """Raise if Newton's method does not converge at a solution, so that the theorem does not apply."""
     sizes = [float(np.max(np.abs(plain_values(move.detach())), initial=0.0)) for move in moves]
-    least = LOOSE * (1.0 + float(np.max(np.abs(plain_values(place)), initial=0.0)))
-    if not max(sizes[1:]) <= max(0.5 * sizes[0], least):
+    scale = 1.0 + float(np.max(np.abs(plain_values(place)), initial=0.0))
+    if not (sizes[0] <= FAR * scale and max(sizes[1:]) <= max(0.5 * sizes[0], LOOSE * scale)):
         raise DifferentiabilityError(
             "the solution has no derivative with respect to the tensors that the function captures: the function has a "
             "kink there, such as a norm at 0, or the search stopped too early; minimize a smooth function (the square "

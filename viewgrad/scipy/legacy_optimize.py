@@ -6,7 +6,7 @@ SciPy searches with plain values. Solutions depend on the tensors that the funct
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +19,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
-from .constrained import NO_ENDS, Ends, at_ends, bound_pairs, plain_bounds
-from .implicit_diff import least_place
+from .constrained import NO_ENDS, Constraint, Ends, at_ends, bound_pairs, constrained_place, plain_bounds
 from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
 OLDER: Final[dict[str, Any]] = {}
@@ -53,8 +52,9 @@ def _number(function: Any, given: tuple[Any, ...]) -> Any:
 
 
 def _with_place(
-    function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends = NO_ENDS, has_value: bool = True
-) -> Any:
+    function: Callable[..., Any], found: Any, given: tuple[Any, ...], ends: Ends = NO_ENDS, has_value: bool = True,
+    constraints: Sequence[Constraint] = (),
+) -> Any:  # fmt: skip
     """Return SciPy's result (an array, a tuple that begins with one, or an object) with the history of the solution.
 
     Arguments:
@@ -63,11 +63,15 @@ def _with_place(
         given: the further arguments of the function.
         ends: the bounds at which unknowns are.
         has_value: whether the second item of a tuple is the value of the function.
+        constraints: the constraints of the search.
     """
     place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-    if not ends.depend_on_tensors and not captures_history(function, np.asarray(place, float), given):
+    captures = captures_history(function, np.asarray(place, float), given) or any(
+        captures_history(each.function, np.asarray(place, float), ()) for each in constraints
+    )
+    if not ends.depend_on_tensors and not captures:
         return _as_tensors(found)
-    place = least_place(lambda x: numbers(function(x, *given)).reshape(()), place, ends.free, ends.values)
+    place = constrained_place(lambda x: numbers(function(x, *given)).reshape(()), place, ends, constraints)
     if hasattr(found, "x"):
         found.x, found.fun = place, numbers(function(place, *given)).reshape(())
         return found
@@ -90,8 +94,26 @@ def _as_tensors(found: Any) -> Any:
 
 # The searches whose function returns both its value and gradient, unless the gradient is passed separately.
 WITH_SLOPES: Final = frozenset({"fmin_l_bfgs_b", "fmin_tnc"})
-SLOPES: Final = ("fprime", "fhess", "jac")
-CONSTRAINTS: Final = ("constraints", "eqcons", "ieqcons", "f_eqcons", "f_ieqcons")
+SLOPES: Final = ("fprime", "fhess", "jac", "fprime_eqcons", "fprime_ieqcons")
+EQUALITIES: Final = ("eqcons", "f_eqcons")
+INEQUALITIES: Final = ("ieqcons", "f_ieqcons", "cons")
+
+
+def _with_args(function: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    return lambda x: function(x, *args)
+
+
+def _constraints(values: dict[str, Any], given: tuple[Any, ...]) -> list[Constraint]:
+    """Return the constraints among the arguments of a search, which are replaced by functions of arrays."""
+    found = []
+    rest = given if values.get("consargs") is None else args_tuple(values.pop("consargs"))
+    for keys, high in ((EQUALITIES, 0.0), (INEQUALITIES, np.inf)):
+        for key in [key for key in keys if values.get(key)]:
+            functions = values[key] if isinstance(values[key], (list, tuple)) else [values[key]]
+            found += [Constraint(_with_args(each, rest), 0.0, high) for each in functions]
+            plain = [_of_arrays(each, rest) for each in functions]
+            values[key] = plain if functions is values[key] else plain[0]
+    return found
 
 
 def _search(name: str) -> None:
@@ -112,6 +134,7 @@ def _search(name: str) -> None:
                 return function(x, *rest)[0]
 
         values[first] = _pair(function, given) if pairs else _number(function, given)
+        constraints = _constraints(values, given)
         for key in SLOPES:
             if callable(values.get(key)):
                 values[key] = _of_arrays(values[key], given)
@@ -123,13 +146,12 @@ def _search(name: str) -> None:
                 values[key] = _plain(values[key])
         found = scipys(*bound.args, **bound.kwargs)
         place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
-        constrained = any(values.get(key) for key in CONSTRAINTS)
-        if constrained and captures_history(value, np.asarray(place, float), given):
+        if values.get("constraints") and captures_history(value, np.asarray(place, float), given):
             raise lost(
                 f"scipy.optimize.{name}",
                 "with constraints no gradient flows to captured tensors; pass detach() of them",
             )
-        return _with_place(value, found, given, at_ends(place, bound_pairs(bounds)), name != "fmin_tnc")
+        return _with_place(value, found, given, at_ends(place, bound_pairs(bounds)), name != "fmin_tnc", constraints)
 
     search.__name__ = search.__qualname__ = name
     search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor, with a differentiable result."
@@ -148,8 +170,9 @@ def _pair(function: Any, given: tuple[Any, ...]) -> Any:
 
 
 for _name in (
-    "fmin", "fmin_powell", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_l_bfgs_b", "fmin_tnc", "fmin_slsqp", "fminbound",
-    "brent", "golden", "differential_evolution", "dual_annealing", "shgo", "direct", "basinhopping", "brute",
+    "fmin", "fmin_powell", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_l_bfgs_b", "fmin_tnc", "fmin_slsqp", "fmin_cobyla",
+    "fminbound", "brent", "golden", "differential_evolution", "dual_annealing", "shgo", "direct", "basinhopping",
+    "brute",
 ):  # fmt: skip
     _search(_name)
 
@@ -218,6 +241,16 @@ def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847
     return np.stack(columns, -1)
 
 
+def check_grad(func: Callable[..., Any], grad: Callable[..., Any], x0: Any, *args: Any, **options: Any) -> Any:
+    """Return the norm of the difference between a gradient and finite differences."""
+    if not captures_history(func, x0, args) and not captures_history(grad, x0, args) and not carries_history(x0):
+        return theirs.check_grad(_number(func, args), _of_arrays(grad, args), _plain(x0), **options)
+    if options.keys() - {"epsilon"}:
+        raise lost("scipy.optimize.check_grad", "for tensors with a history, only epsilon= is supported")
+    slopes = approx_fprime(x0, func, options.get("epsilon", 1.4901161193847656e-08), *args)
+    return np.sqrt(((numbers(grad(numbers(x0) * 1.0, *args)) - slopes) ** 2).sum())
+
+
 def rosen(x: Any) -> Any:
     """Return Rosenbrock's function."""
     x = numbers(x)
@@ -247,5 +280,5 @@ def rosen_hess_prod(x: Any, p: Any) -> Any:
     return rosen_hess(x) @ numbers(p)
 
 
-for _function in (leastsq, nnls, lsq_linear, approx_fprime, rosen, rosen_der, rosen_hess, rosen_hess_prod):
+for _function in (leastsq, nnls, lsq_linear, approx_fprime, check_grad, rosen, rosen_der, rosen_hess, rosen_hess_prod):
     OLDER[_function.__name__] = _function

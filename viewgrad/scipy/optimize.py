@@ -222,6 +222,8 @@ def _constraint(item: Any) -> Any:
             _plain(fun, ()), *limits, _matrix(jac, ()) if callable(jac) else _with_jacobian(fun, ()), second,
             item.keep_feasible, item.finite_diff_rel_step, item.finite_diff_jac_sparsity,
         )  # fmt: skip
+    if isinstance(item, scipy.optimize.LinearConstraint):
+        return scipy.optimize.LinearConstraint(*map(_value, (item.A, item.lb, item.ub)), item.keep_feasible)
     if not isinstance(item, dict):
         return item
     args = tuple(item.get("args", ()))
