@@ -3,6 +3,7 @@
 A call goes through these modules:
 
     api                    dispatch: the program, or the function
+    gradient               gradients that run the program of their function
     cache                  specializations, their states, and the transitions between these
     policy                 when to retrace after a guard failure
     guards                 conditions under which a program may run in place of its function

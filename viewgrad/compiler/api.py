@@ -15,10 +15,8 @@ from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning, ViewInPlaceError
 from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls, Path
 from ..func.numpy_results import array_or_number, as_given
-from ..func.transforms import value_and_grad as differentiable_value_and_grad
+from ..func.program_methods import program_method
 from ..func.tree import Structure, flatten, opaque_parts, unflatten
-from ..operators.numpy_api.conversion import carries_history
-from ..tensor.creation import as_operand
 from ..tensor.escapes import OUTSIDE, transform_kind, within_compiled, within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array
@@ -49,6 +47,7 @@ from .calls.node import called, differentiable_outputs
 from .calls.pickling import PickledTrace, packed, unpacked
 from .calls.verify import verify
 from .explain import explained
+from .gradient import CompiledGradient, value_and_grad_at
 from .pipeline import CompilerDefectError, compile_graph
 from .policy import Action, after_failure
 from .runtime import CompiledProgram
@@ -165,8 +164,7 @@ class Compiled:
             (5.0, array([2., 4.]))
         """
         if transform_kind() != OUTSIDE:
-            found = differentiable_value_and_grad(self)(as_operand(point) * 1.0, *others, **keywords)
-            return found if carries_history(found) else (found[0].item(), found[1].numpy())
+            return value_and_grad_at(self, point, *others, **keywords)
         return self.plain_value_and_grad(point, *others, **keywords)
 
     def plain_value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
@@ -505,7 +503,8 @@ def compile(
     One program is generated from the source of `f` for each combination of dtypes and numbers of dimensions; it handles
     all lengths and branches. If the source contains something that the compiler does not support, `f` is traced
     instead, once for each shape. If it cannot be traced, it runs eagerly. `explain()` reports which applies, and why.
-    The first run of a program compares its value and gradient with those of `f`.
+    The first run of a program compares its value and gradient with those of `f`. For a gradient as returned by `grad`
+    or `value_and_grad`, the function that is differentiated is compiled: `compile(grad(f))` is `grad(compile(f))`.
 
     Arguments:
         f: a function of tensors, arrays and numbers, which may be nested in trees.
@@ -549,6 +548,12 @@ def compile(
         )
     if tape_limit is not None and not tape_limit > 0:
         raise ValueError(f"tape_limit={tape_limit} is not a positive number of bytes")
-    f = over_arrays(adopted_callable(f) if adopt else f)
-    compiled = Compiled(f, executor, static, check, specialize, returns_arrays=True, tape_limit=tape_limit)
+    f = adopted_callable(f) if adopt else f
+    specialize = SPECIALIZE if specialize is None else specialize
+    parts = None if static or specialize or batch is not None else program_method(f, "__viewgrad_parts__")
+    function, gradient_of = (f, None) if parts is None else parts()
+    function = over_arrays(function)
+    compiled = Compiled(function, executor, static, check, specialize, returns_arrays=True, tape_limit=tape_limit)
+    if gradient_of is not None:
+        return CompiledGradient(f, compiled, gradient_of(f=compiled))
     return compiled if batch is None else Batched(compiled, batch)

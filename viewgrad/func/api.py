@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, Final, ParamSpec
 
 from ..adoption import adopted_callable
 from . import transforms
 from .arguments import Argnums, checked_argnums
 from .numpy_results import PLAIN, as_given, as_inputs, holds_tensors, partial_inputs
-from .program_methods import program_method, share_program_methods
+from .program_methods import add_program_method, program_method, share_program_methods
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
+
+
+GRADIENTS: Final = (transforms.grad, transforms.value_and_grad)
 
 
 def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, adopt: bool = True) -> Callable[P, Any]:
@@ -342,6 +345,13 @@ def _derived(transform: Function, f: Function, options: tuple[Any, ...], adopt: 
         return found if holds_tensors((args, kwargs)) else as_given(found, ())
 
     share_program_methods(derivative, transformed)
+    if transform in GRADIENTS and not is_compiled and program_method(function, "__viewgrad_parts__") is None:
+
+        def parts(_: Function) -> tuple[Function, Function]:
+            """Return the function that is differentiated, and a function that differentiates another one likewise."""
+            return function, functools.partial(_derived, transform, options=options, adopt=False)
+
+        add_program_method(transformed, "__viewgrad_parts__", parts)
     return transformed
 
 
