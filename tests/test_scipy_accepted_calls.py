@@ -179,3 +179,12 @@ def test_functions_called_by_filters_run_once_for_each_element():
         ndimage.generic_filter(tracked(SQUARE[0]), lambda x: x.sum())
     with pytest.raises(RuntimeError, match="complex dtype"):
         ndimage.gaussian_filter(tracked(SQUARE + 1j), 1.0, output=np.float32)
+
+
+@pytest.mark.parametrize("name", ["uniform_filter", "zoom"])
+def test_calls_that_scipy_accepts_by_their_form_are_compiled(name):
+    ndimage = importlib.import_module("viewgrad.scipy.ndimage")
+    compiled = vg.compile(lambda x: getattr(ndimage, name)(x, 2).sum(), executor="python")
+    for _ in range(3):
+        compiled(tracked(SAMPLE)).backward()
+    assert "runs eagerly" not in str(compiled.explain())

@@ -23,7 +23,7 @@ from ..wrap import Accepted, maker, numbers, of_detached, scipys_result
 from .splines import Spline, at_places
 
 MADE: dict[str, Any] = {}
-_without_output: Final = maker(scipy.ndimage, MADE, is_checked=True, accepted=Accepted())
+_without_output: Final = maker(scipy.ndimage, MADE, is_checked=True, accepted=Accepted(by_value=False))
 # NumPy's names of the boundary modes.
 MODES: Final = {
     "reflect": "symmetric",

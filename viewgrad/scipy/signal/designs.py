@@ -17,7 +17,7 @@ from .systems import normalized
 from .windows import get_window
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted(by_value=False))
 checked: Final = maker(scipy.signal, MADE, is_checked=True)
 
 

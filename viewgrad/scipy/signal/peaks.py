@@ -11,7 +11,7 @@ from ...operators.numpy_api.conversion import as_tensors, plain_values
 from ..wrap import Accepted, floating, make_constant, maker, numbers, of_detached
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted(by_value=False))
 make_constant(
     scipy.signal,
     ("find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema"),

@@ -15,7 +15,7 @@ from .systems import MADE as SYSTEMS
 from .systems import parts_of, state_space
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted(by_value=False))
 
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:

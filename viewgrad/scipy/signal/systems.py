@@ -14,7 +14,7 @@ from .. import linalg
 from ..wrap import Accepted, floating, maker, numbers
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted())
+made: Final = maker(scipy.signal, MADE, is_checked=True, accepted=Accepted(by_value=False))
 
 
 def polynomial_of(roots: Any) -> Any:

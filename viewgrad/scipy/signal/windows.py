@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 MADE: dict[str, Any] = {}
-made: Final = maker(scipy.signal.windows, MADE, is_checked=True, accepted=Accepted())
+made: Final = maker(scipy.signal.windows, MADE, is_checked=True, accepted=Accepted(by_value=False))
 
 
 @made

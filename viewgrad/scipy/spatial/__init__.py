@@ -146,7 +146,7 @@ MADE: dict[str, Any] = {
     "ConvexHull": ConvexHull, "Delaunay": Delaunay, "distance": distance, "transform": transform,
     "KDTree": KDTree, "cKDTree": KDTree,
 }  # fmt: skip
-made: Final = maker(scipy.spatial, MADE, is_checked=True, accepted=Accepted())
+made: Final = maker(scipy.spatial, MADE, is_checked=True, accepted=Accepted(by_value=False))
 
 
 @made
