@@ -535,6 +535,29 @@ def test_types_of_changing_floats_are_part_of_the_signature():
         assert compiled(vg.ones(2), a).tolist() == ([2.0, 2.0] if isinstance(a, np.float64) else [3.0, 3.0])
 
 
+AS_NUMBERS = {
+    "hasattr": lambda x, a: x * (2.0 if hasattr(a, "dtype") else 3.0),
+    "isinstance": lambda x, a: x * (2.0 if isinstance(a, np.float64) else 3.0),
+    "is_integer": lambda x, a: x * (2.0 if hasattr(a, "is_integer") and a.is_integer() else 3.0),
+    "a complex power": lambda x, a: x * abs((-8.0) ** (a / 3.0)),
+    "a list": lambda x, a: [x * a, a * 2],
+    "single precision": lambda x, a: x.astype(np.float32) * a,
+}
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("name", AS_NUMBERS)
+def test_changing_floats_are_pythons(name, specialize):
+    f = AS_NUMBERS[name]
+    compiled = vg.compile(f, executor="python", specialize=specialize)
+    x = np.array([1.0, 2.0])
+    for a in (1.0, np.nan, 2.0, 2.0, 2.0, 4.0, 3.5, 2.0):
+        found, expected = compiled(x, a), f(x, a)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, err_msg=f"{a}")
+            assert np.asarray(one).dtype == np.asarray(other).dtype
+
+
 class Level(enum.IntEnum):
     ONE = 1
 

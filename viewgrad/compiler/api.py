@@ -45,7 +45,7 @@ from .calls.guarded_trace import GuardedTrace
 from .calls.jvp import JvpArguments, jvp_function
 from .calls.node import called, differentiable_outputs
 from .calls.pickling import PickledTrace, packed, unpacked
-from .calls.verify import verify
+from .calls.verify import agree, verify
 from .explain import explained
 from .gradient import CompiledGradient, value_and_grad_at
 from .pipeline import CompilerDefectError, compile_graph
@@ -348,6 +348,10 @@ class Compiled:
     def _trace(self, of: Specialization, call: Call) -> Any:
         self.cache.traces += 1
         found = capture(self.function, call, is_first=not of.usage.traces)
+        if call.has_float_inputs and found.trace is not None and not found.trace.signature.mutations:
+            expected = self.function(*call.args, **call.keywords)
+            if not agree(found.result, expected):
+                return self._held(of, call, expected)
         if found.is_untraceable and self.arguments.make_static(call.structure, call.leaves):
             self.cache.remove(of)
         elif found.fallback_reason is not None:
@@ -355,6 +359,12 @@ class Compiled:
         else:
             self.cache.apply(of, Traced(found.trace))
         return found.result
+
+    def _held(self, of: Specialization, call: Call, result: Any) -> Any:
+        """Return the function's result for floats with which it computes otherwise than with tensors."""
+        self.arguments.hold_floats(call.structure)
+        self.cache.remove(of)
+        return result
 
     def _run(self, of: Specialization, call: Call) -> Any:
         """Run the program of a specialization, which is first built and verified if necessary."""
@@ -383,6 +393,8 @@ class Compiled:
             verdict = verify(self.function, trace, program, tensors, outputs, run, call.args, call.keywords)
             reason = verdict.fallback_reason
             self.cache.apply(of, Verified(program) if reason is None else FellBack(reason))
+            if verdict.error is not None and call.has_float_inputs:
+                return self._held(of, call, verdict.result)
             if verdict.error is not None:
                 raise verdict.error
             return verdict.result

@@ -34,6 +34,7 @@ class Call:
         static: the numbers of the leaves that are constants of the program.
         mode: the mode of the call.
         key: the key of its specialization.
+        has_float_inputs: whether floats of Python are inputs, as tensors.
     """
 
     args: tuple[Any, ...]
@@ -43,6 +44,7 @@ class Call:
     static: frozenset[int]
     mode: int
     key: Any
+    has_float_inputs: bool
 
     @property
     def shares_memory(self) -> bool:
@@ -105,6 +107,7 @@ class Arguments:
         self.static = frozenset(static)
         self._floats: list[tuple[Structure, dict[int, Any]]] = []
         self._made_static: list[tuple[Structure, frozenset[int]]] = []
+        self._held: list[Structure] = []
 
     def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Call:
         """Return a call with flattened arguments."""
@@ -117,9 +120,10 @@ class Arguments:
         """Return a call whose arguments are already flattened."""
         static = self.static_leaves(structure)
         kinds = tuple([type(leaf) for leaf in leaves if type(leaf) in FLOATS])
-        leaves = self._with_inputs(structure, leaves, static)
-        key = (*specialization_key(structure, leaves, mode, static), kinds)
-        return Call(args, keywords, structure, leaves, static, mode, key)
+        inputs = self._with_inputs(structure, leaves, static)
+        has_float_inputs = any(type(leaf) is float and leaf is not each for leaf, each in zip(leaves, inputs))
+        key = (*specialization_key(structure, inputs, mode, static), kinds)
+        return Call(args, keywords, structure, inputs, static, mode, key, has_float_inputs)
 
     def static_leaves(self, structure: Structure) -> frozenset[int]:
         """Return the numbers of the static leaves: those declared as static, and those that became static."""
@@ -142,13 +146,18 @@ class Arguments:
         self._made_static.append((structure, found))
         return True
 
+    def hold_floats(self, structure: Structure) -> None:
+        """Treat Python's floats as constants from now on, because the function computes otherwise with tensors."""
+        self._held.append(structure)
+
     def _with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
         """Return the leaves with the floats that have varied between calls replaced by tensors.
 
         Beside arrays of single precision Python's floats remain constants: their product with such an array has single
         precision, that of a float64 tensor has not.
         """
-        inputs = FLOATS - {float} if any(map(_is_single, leaves)) else FLOATS
+        is_held = structure in self._held or any(map(_is_single, leaves))
+        inputs = FLOATS - {float} if is_held else FLOATS
         floats = [number for number, leaf in enumerate(leaves) if type(leaf) in inputs and number not in static]
         if not floats:
             return leaves
