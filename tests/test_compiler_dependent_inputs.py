@@ -107,3 +107,74 @@ def test_one_number_passed_twice(specialize):
         y = compiled(s, s)
         (first,) = grad(y, x, create_graph=True)
         assert (first.tolist(), grad(first.sum(), x)[0].tolist()) == ([12.0], [12.0])
+
+
+# -- state that changes between a call and its gradient ----------------------------------------------------------------
+
+
+class Settings:
+    pass
+
+
+STATE = {  # what a function reads, and a change of it
+    "attribute": (lambda s: s.factor, lambda s: setattr(s, "factor", 5.0)),
+    "list": (lambda s: s.items[0], lambda s: s.items.__setitem__(0, 5.0)),
+    "array": (lambda s: s.array[0], lambda s: s.array.fill(5.0)),
+    "tensor": (lambda s: s.tensor[0], lambda s: s.tensor.fill_(5.0)),
+    "other tensor": (lambda s: s.tensor[0], lambda s: setattr(s, "tensor", vg.Tensor([5.0]))),
+    "function": (lambda s: s.function(2.0), lambda s: setattr(s, "function", lambda v: v + 3.0)),
+    "nothing": (lambda s: s.factor, lambda s: None),
+}
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("name", STATE)
+@pytest.mark.parametrize("added", [0.0, 9.0])  # with 0.0, the first gradient needs a second run
+def test_state_that_changes_between_a_call_and_its_gradient(name, specialize, order, added):
+    read, change = STATE[name]
+
+    def made():
+        settings = Settings()
+        settings.factor = 2.0
+        settings.items, settings.array, settings.tensor = [2.0], np.array([2.0]), vg.Tensor([2.0])
+        settings.function = lambda v: v * 1.0
+        return settings
+
+    settings = made()
+
+    def f(x):
+        y = vg.zeros(3)
+        for i in range(3):
+            y[i] = x[i] ** 3 * read(settings)
+        return (y * np.sqrt(x - x[0] + added)).sum()
+
+    compiled = vg.compile(f, executor="python", specialize=specialize)
+    found = {}
+    for called in (f, compiled, compiled, compiled):
+        vars(settings).update(vars(made()))
+        x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        with np.errstate(all="ignore"):
+            y = called(x * 1.0)
+            change(settings)
+            try:
+                for n in range(order):
+                    (y,) = grad(y.sum(), x, create_graph=n < order - 1)
+            except vg.errors.SavedValueError:
+                assert called is compiled and not specialize and name != "nothing" and (order == 3 or not added)
+                continue
+        np.testing.assert_allclose(y.tolist(), found.setdefault("expected", y.tolist()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+def test_a_batch_of_an_array_that_is_written_to_before_the_gradient(specialize):
+    compiled = vg.compile(
+        lambda x, w: (w * w * x * x).sum(), executor="python", specialize=specialize, batch=("x",)
+    )
+    for order in (1, 1, 1, 2, 2):
+        x, w = np.array([[1.0, 2.0], [3.0, 4.0]]), vg.Tensor([2.0], requires_grad=True)
+        y = compiled(x, w).sum()
+        x[...] = 0.0
+        for n in range(order):
+            (y,) = grad(y.sum(), w, create_graph=n < order - 1)
+        assert y.tolist() == [[120.0], [60.0]][order - 1]

@@ -380,11 +380,13 @@ class ConcurrentWriteError(AutogradError):
 
 
 class SavedValueError(AutogradError):
-    """A value saved for backward was overwritten by code outside viewgrad.
+    """A value that a gradient needs was overwritten by code outside viewgrad.
 
-    The write was reported with `increment_version`, but the old value is lost.
+    The write was reported with `increment_version`, but the old value is lost. Or a compiled function must run again
+    for a gradient, as for a third derivative, and a variable or attribute that it reads has changed.
 
     - `clone()` the tensor before using it in the computation, or write to it through viewgrad.
+    - Pass what changes to a compiled function as an argument, a tensor.
 
     Example:
         >>> import viewgrad as vg

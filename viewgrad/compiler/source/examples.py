@@ -20,6 +20,7 @@ from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_l
 from ...type_aliases import Array
 from ..calls.chunks import CHUNKS, LONG, by_chunks
 from .build import Program
+from .inputs import preserved
 from .operation_count import count_operations
 from .values import RecordValue, Static, TupleValue
 
@@ -67,6 +68,7 @@ class SourceExamples:
         values = [each.path.now(given) for each in inputs]
         places = frozenset(n for n, each in enumerate(inputs) if each.path.is_argument and id(values[n]) in batched)
         arrays = [_contiguous(values[n]) if n in places else array for n, array in enumerate(self.arrays)]
+        arrays = preserved(values, arrays) if self.program.wanted else arrays
         names = [each.name for each in inputs]
         is_parallel = self.is_native and count_operations(self.program.source.body, names, self.arrays) >= LONG
         run = _Run(self.program, arrays, places, self.tapes, is_parallel)
@@ -112,12 +114,12 @@ def _built(tree: Any, made: dict[str, Tensor], count: int) -> Any:
 
 def _replay_for(
     replay: Callable[..., Any], program: Program, structure: Structure, leaves: list[Any], numbers: frozenset[int]
-) -> Callable[[int, dict[int, Any]], Any]:
+) -> Callable[[int, dict[int, Any], dict[int, Any]], Any]:
     """Return a function that runs one example eagerly, with other tensors in the place of some inputs."""
-    def run(at: int, tensors: dict[int, Any]) -> Any:
+    def run(at: int, tensors: dict[int, Any], others: dict[int, Any]) -> Any:
         example = [leaf[at, ...] if n in numbers else leaf for n, leaf in enumerate(leaves)]
         args, keywords = unflatten(structure, example)
-        return replay(program, args, keywords)(tensors)
+        return replay(program, args, keywords)(tensors, others)
 
     return run
 
@@ -226,7 +228,7 @@ class SourceExamplesBackward(Node):
     pullbacks: Any
     numbers: Sequence[int]
     saved: Any
-    replay: Callable[[int, dict[int, Any]], Any]
+    replay: Callable[[int, dict[int, Any], dict[int, Any]], Any]
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Return the gradients along `edges`."""
@@ -265,14 +267,19 @@ class SourceExamplesBackward(Node):
             tensors |= {n: tensor_like(self.saved[n], edge) for n, edge in zip(self.numbers, self.edges)}
             inputs = self.run.program.source.inputs
             tensors |= {n: transform.primal(tensors[n]) for n in self.numbers if inputs[n].path.is_argument}
+            others = {n: array for n, array in enumerate(self.run.arrays) if n not in tensors}
+            for n in [n for n, array in others.items() if isinstance(array, np.ndarray) and inputs[n].path.is_argument]:
+                tensors[n] = others.pop(n).copy()
             outputs: list[Any] = []
             for at in range(count):
-                example = {n: each[at, ...] if n in self.run.batched else each for n, each in tensors.items()}
-                outputs += self.replay(at, example)
+                outputs += self.replay(at, self._example(at, tensors), self._example(at, others))
             seeds = [None if seed is None else seed[at, ...] for at in range(count) for seed in grads]
             wanted = [None if edge is None else tensors[n] for n, edge in zip(self.numbers, edges)]
             with transform.separated():
                 return tuple(pull_back(outputs, seeds, wanted, create_graph=True))
+
+    def _example(self, at: int, values: dict[int, Any]) -> dict[int, Any]:
+        return {n: each[at, ...] if n in self.run.batched else each for n, each in values.items()}
 
     def saved_values(self) -> list[tuple[str, Any]]:
         """Return the inputs."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.equality import is_same_array
 from ...tensor.node import AccumulateGrad
 from ...tensor.tensor import Tensor, current_edge, root_of
 from ...type_aliases import Array
@@ -32,6 +33,25 @@ def input_value(each: Input, given: Sequence[Any]) -> Any:
     """
     path = each.path
     return given[path.root] if path.is_argument and not path.steps else path.now(given)
+
+
+def is_same_value(value: Any, before: Any) -> bool:
+    """Return whether an input, a tensor, an array or a number, has the elements that it had before."""
+    now = np.asarray(value._array if isinstance(value, Tensor) else value)
+    return is_same_array(now, np.asarray(before, now.dtype))
+
+
+def preserved(values: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    """Return the arrays for a program, with copies of those that may be written to before a gradient reads them.
+
+    Arguments:
+        values: the inputs; tensors are saved.
+        arrays: the inputs as arrays and numbers.
+    """
+    return [
+        array.copy() if isinstance(array, np.ndarray) and type(value) is not Tensor else array
+        for value, array in zip(values, arrays)
+    ]
 
 
 def may_depend_on_another(source: Source, wanted: Sequence[int], values: Sequence[Any]) -> bool:

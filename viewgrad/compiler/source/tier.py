@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from ...errors import SavedValueError
 from ...tensor.escapes import is_within_transform
 from ...tensor.modes import GRAD, no_grad
 from ...tensor.tensor import Tensor, from_array
@@ -18,7 +20,15 @@ from .argument_types import classes_in, objects_in, type_key, type_text
 from .build import Program, build
 from .examples import SourceExamples
 from .gradient_calls import GradientCall, differentiated_types, gradient_call, with_numpy_scalars
-from .inputs import input_arrays, input_places, input_value, is_writable, may_depend_on_another
+from .inputs import (
+    input_arrays,
+    input_places,
+    input_value,
+    is_same_value,
+    is_writable,
+    may_depend_on_another,
+    preserved,
+)  # fmt: skip
 from .ir import Var
 from .node import outputs_of
 from .read import Reader, Source
@@ -146,7 +156,8 @@ class SourceTier:
         def ran(count: int) -> None:
             of.runs += count
 
-        return SourceExamples(program, arrays, self.tapes, self._replay, self.executor == "numba", ran, failed)
+        replay = functools.partial(self._replay, of)
+        return SourceExamples(program, arrays, self.tapes, replay, self.executor == "numba", ran, failed)
 
     def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         """Return the value and gradients of a scalar-valued function of arrays, or None if this tier cannot compute
@@ -229,7 +240,7 @@ class SourceTier:
     def _run(
         self, of: SourceSpecialization, program: Program, args: Any, keywords: Any, values: list[Any], arrays: list[Any]
     ) -> Any:
-        given = self._preserved(program, values, arrays)
+        given = preserved(values, arrays) if program.wanted else arrays
         try:
             with np.errstate(all="ignore"):
                 outputs, pullback = self.tapes.run(program, given)
@@ -237,16 +248,6 @@ class SourceTier:
             return self._after_failed_run(of, error, args, keywords)
         of.runs += 1
         return self._results(of, program, args, keywords, values, given, outputs, pullback)
-
-    def _preserved(self, program: Program, values: list[Any], arrays: list[Any]) -> list[Any]:
-        """Return the arrays for a program, with copies of those that may be written to before the gradient reads them.
-        """
-        if not program.wanted:
-            return arrays
-        return [
-            array.copy() if isinstance(array, np.ndarray) and type(value) is not Tensor else array
-            for value, array in zip(values, arrays)
-        ]
 
     def _results(
         self, of: SourceSpecialization, program: Program, args: Any, keywords: Any, values: list[Any], given: list[Any],
@@ -268,7 +269,7 @@ class SourceTier:
         if is_differentiated:
             names = [*program.results, *[source.inputs[n].name for n in program.mutated]]
             has_history = [name in program.active for name in names]
-            replay = self._replay(program, args, keywords)
+            replay = self._replay(of, program, args, keywords)
             tensors = outputs_of(program, tensors, has_history, values, given, pullback, self.tapes, replay)
         for number, tensor in zip(program.mutated, tensors[len(program.results) :]):
             target = values[number]
@@ -282,13 +283,27 @@ class SourceTier:
         leaves = dict(zip(program.results, tensors))
         return built_result(source.result, leaves, source.kinds, of.leaf_types)
 
-    def _replay(self, program: Program, args: Any, keywords: dict[str, Any]) -> Callable[[dict[int, Any]], Any]:
-        """Return a function that runs the user's function eagerly, with some inputs replaced by other tensors."""
+    def _replay(
+        self, of: SourceSpecialization, program: Program, args: Any, keywords: dict[str, Any]
+    ) -> Callable[[dict[int, Any], dict[int, Any]], Any]:
+        """Return a function that runs the user's function eagerly: `replay(tensors, others)`.
+
+        Some inputs are replaced by the tensors. The others, and the state that the program depends on, must be as they
+        were.
+        """
         source = program.source
 
-        def replay(tensors: dict[int, Any]) -> Any:
+        def replay(tensors: dict[int, Any], others: dict[int, Any]) -> Any:
             names = list(keywords)
             given = [*args, *keywords.values()]
+            if not of.holds(given) or not all(
+                is_same_value(input_value(source.inputs[number], given), value) for number, value in others.items()
+            ):
+                raise SavedValueError(
+                    f"this gradient needs a second run of {getattr(self.function, '__name__', 'a function')}, but "
+                    "something that it reads, such as a global variable or an attribute, has changed since the first "
+                    "run; compute the gradient before the change, or pass the value as a tensor"
+                )
             for number, tensor in tensors.items():
                 path = source.inputs[number].path
                 if path.is_argument:
