@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 import complex_steps
+import dependent_inputs
 import drawn_calls
 import edge_case_programs
 import mode_crossings
@@ -110,6 +111,7 @@ GENERATORS.update(
         "edges": numbered(100, check_edges),
         "sources": numbered(20, check_source),
         "analytic": numbered(40, lambda seed: complex_steps.check(complex_steps.AnalyticProgram(seed, 3 + seed % 6))),
+        "dependent inputs": numbered(20, lambda seed: dependent_inputs.check(dependent_inputs.DependentInputs(seed))),
         "dual": numbered(8, check_soaked),
         "crossed modes": numbered(4, mode_crossings.check),
     }

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from dependent_inputs import DependentInputs, check
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -80,6 +81,11 @@ def test_derivatives_with_respect_to_dependent_inputs(function, way, options, or
         expected = derivatives(function, way, None, order)
         for ours, other in zip(derivatives(function, way, options, order), expected, strict=True):
             np.testing.assert_allclose(ours, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_drawn_functions_of_dependent_inputs(seed):
+    check(DependentInputs(seed))
 
 
 @pytest.mark.parametrize("specialize", [False, True])
