@@ -255,7 +255,8 @@ MUTATIONS = [
          "grad"),
         ("the total so far of a read is lost", "            return [self.add(total, added)]", "            return [added]"),
         ("values that are overwritten get a gradient",
-         '                values = self.emit("mul", (values, mask), (), kind).output\n', "                pass\n"),
+         '                values = self.emit("where", (mask, values, self.zero(kind.dtype)), (), kind).output\n',
+         "                pass\n"),
     ),
     # -- the compiler --------------------------------------------------------------------------------------------------
     *faults(
