@@ -184,3 +184,47 @@ def test_a_batch_of_an_array_that_is_written_to_before_the_gradient(specialize):
         for n in range(order):
             (y,) = grad(y.sum(), w, create_graph=n < order - 1)
         assert y.tolist() == [[120.0], [60.0]][order - 1]
+
+
+# -- the comparison of the first run -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_comparison_of_the_first_run_calls_no_hooks(specialize, order):
+    compiled = vg.compile(loop, executor="python", specialize=specialize)
+    calls = []
+    for function in (loop, compiled, compiled, compiled):
+        calls.clear()
+        w = vg.Tensor([2.0], requires_grad=True)
+        below = w * np.array([1.0, 2.0, 3.0])
+        x = below * 1.0
+        kept = w * 1.0
+        for tensor in (below, x, kept, w):
+            tensor.register_hook(lambda g: calls.append(g.detach().tolist()))
+        x.retain_grad()
+        below.retain_grad()
+        loss = function(x, kept)
+        assert not calls and x.grad is None and below.grad is None
+        loss.backward(create_graph=order == 2)
+        if order == 2:
+            (below.grad * x.grad).sum().backward()
+        found = [sorted(calls), x.grad.tolist(), below.grad.tolist(), w.grad.tolist()]
+        if function is loop:
+            expected = found
+        assert found == expected
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+def test_gradients_of_the_first_run_are_compared(specialize, monkeypatch):
+    for name in ("calls", "source"):
+        wrong = lambda outputs, inputs, *args, **kwargs: [vg.ones(3) * 7.0] * len(inputs)
+        monkeypatch.setattr(f"viewgrad.compiler.{name}.verify.eager_grad", wrong)
+    compiled = vg.compile(loop, executor="python", specialize=specialize)
+    w = vg.Tensor([2.0], requires_grad=True)
+    try:
+        for _ in range(3):
+            compiled(w * np.array([1.0, 2.0, 3.0]), w)
+    except vg.errors.CompiledMismatchError:
+        return
+    assert "different gradient" in compiled.explain()

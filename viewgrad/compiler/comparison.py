@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..autograd.api import grad
-from ..tensor.node import AccumulateGrad
-from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.node import node_of
+from ..tensor.tensor import Tensor, current_edge
 
 ROUNDING: Final = 1e-13  # relative to the terms of a sum, which may cancel
 SINGLE_ROUNDING: Final = 1e-5  # the same in single precision
@@ -50,19 +49,26 @@ def seed_of(output: Any) -> np.ndarray[Any, Any]:
     return np.asarray(1.0 + 0.5 * np.sin(numbers) + imaginary, output.dtype).reshape(output.shape)
 
 
-def total_gradients(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> Sequence[Any]:
-    """Return the gradients that `grad` would compute for tensors, some of which may have been computed from others.
+def comparable(tensors: Sequence[Tensor]) -> list[int]:
+    """Return the numbers of the inputs for which `grad` computes the partial derivative and calls no hooks.
+
+    Others have hooks, which must not be called twice, or others were computed from them: then `grad` adds what flows
+    through these.
 
     Arguments:
-        tensors: the inputs of a function.
-        gradients: the partial derivatives of the function with respect to these; None for zero.
+        tensors: the inputs of a function, each with a history.
     """
-    edges = [current_edge(tensor) for tensor in tensors]
-    if len(set(edges)) == len(edges) and all(type(edge) is AccumulateGrad for edge in edges):
-        return gradients
-    given = [
-        np.zeros(tensor.shape, tensor.dtype) if each is None else np.asarray(each, tensor.dtype).reshape(tensor.shape)
-        for tensor, each in zip(tensors, gradients, strict=True)
-    ]
-    found = grad(tensors, tensors, list(map(from_array, given)), retain_graph=True, allow_unused=True)
-    return [None if each is None else each._array for each in found]
+    nodes = [node_of(current_edge(tensor)) for tensor in tensors]
+    reached = {node for node in nodes if node is None or node.hooks is not None or nodes.count(node) > 1}
+    stack = list({node for node in nodes if node is not None})
+    seen = set(stack)
+    while stack:
+        for edge in stack.pop().edges:
+            node = node_of(edge)
+            if node is not None:
+                if node in nodes:
+                    reached.add(node)
+                if node not in seen:
+                    seen.add(node)
+                    stack.append(node)
+    return [number for number, node in enumerate(nodes) if node not in reached]
