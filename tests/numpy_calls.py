@@ -70,6 +70,7 @@ FOLDED = "add multiply subtract maximum minimum fmax fmin logaddexp hypot divide
 
 # Values of options by parameter names, tried one at a time, except those that NumPy refuses.
 MODES = "wrap clip same reflect symmetric linear_ramp mean complete raw".split()
+LIKE_RAISE = [f"mode:{place}" for place, mode in enumerate(MODES) if mode in ("reflect", "complete", "raw")]
 TRUE = """keepdims bias stable descending deg subok copy include_initial density invert assume_unique return_index
 return_counts return_inverse equal_nan full cov""".split()
 OPTIONS = {
@@ -132,7 +133,10 @@ def with_options(texts: list[str], start: str, known: list[str]) -> list[tuple[s
         longer = f"{text[:-1]}, **o)".replace("(, ", "(")
         for option in known:
             if option in OPTIONS and not re.search(rf"\b{option}=", text):
-                calls += [(longer, f"{option}:{place}") for place in range(len(OPTIONS[option]))]
+                named = [f"{option}:{place}" for place in range(len(OPTIONS[option]))]
+                if start == "np.choose(":  # NumPy 2.0 reads only the first letter
+                    named = [each for each in named if each not in LIKE_RAISE]
+                calls += [(longer, each) for each in named]
     return calls
 
 
