@@ -184,6 +184,7 @@ def test_rotations_that_scipy_refuses_or_that_have_no_angles_are_refused():
 
 
 @pytest.mark.parametrize("name", ["distance_matrix", "minkowski_distance", "minkowski_distance_p"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SciPy 1.18
 def test_distances_have_scipys_dtype(name):
     x, y = TURNING.astype("f4"), TURNING[::-1].astype("f4")
     found = getattr(ours, name)(vg.Tensor(x, requires_grad=True), y)
