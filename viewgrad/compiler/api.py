@@ -67,7 +67,7 @@ class Compiled:
     """A compiled function; see `compile`. It dispatches calls to a program or to the original function."""
 
     def __init__(
-        self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None,
+        self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool = False,
         returns_arrays: bool = False, tape_limit: float | None = None,
     ) -> None:
         functools.update_wrapper(self, f)
@@ -79,7 +79,7 @@ class Compiled:
         self.static = tuple(static)
         self.arguments = Arguments(f, static)
         self.check = check
-        self.specialize = SPECIALIZE if specialize is None else specialize
+        self.specialize = specialize
         self.tier = SourceTier(f, self.executor.name, static, check, not self.specialize, tape_limit)
         self.tape_limit = tape_limit
         self.cache = Cache()
@@ -361,7 +361,7 @@ class Compiled:
         return found.result
 
     def _held(self, of: Specialization, call: Call, result: Any) -> Any:
-        """Return the function's result for floats with which it computes otherwise than with tensors."""
+        """Make floats constants, because the function gives another result for tensors, and return its result."""
         self.arguments.hold_floats(call.structure)
         self.cache.remove(of)
         return result
@@ -393,9 +393,9 @@ class Compiled:
             verdict = verify(self.function, trace, program, tensors, outputs, run, call.args, call.keywords)
             reason = verdict.fallback_reason
             self.cache.apply(of, Verified(program) if reason is None else FellBack(reason))
-            if verdict.error is not None and call.has_float_inputs:
-                return self._held(of, call, verdict.result)
             if verdict.error is not None:
+                if call.has_float_inputs:
+                    return self._held(of, call, verdict.result)
                 raise verdict.error
             return verdict.result
         if of.state is State.VERIFIED and self.cache.takes_fast_calls:

@@ -60,15 +60,11 @@ def comparable(tensors: Sequence[Tensor]) -> list[int]:
     """
     nodes = [node_of(current_edge(tensor)) for tensor in tensors]
     reached = {node for node in nodes if node is None or node.hooks is not None or nodes.count(node) > 1}
-    stack = list({node for node in nodes if node is not None})
-    seen = set(stack)
+    seen = {node for node in nodes if node is not None}
+    inputs, stack = frozenset(seen), list(seen)
     while stack:
-        for edge in stack.pop().edges:
-            node = node_of(edge)
-            if node is not None:
-                if node in nodes:
-                    reached.add(node)
-                if node not in seen:
-                    seen.add(node)
-                    stack.append(node)
+        found = {node for node in map(node_of, stack.pop().edges) if node is not None}
+        reached |= found & inputs
+        stack += found - seen
+        seen |= found
     return [number for number, node in enumerate(nodes) if node not in reached]

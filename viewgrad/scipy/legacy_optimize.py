@@ -23,6 +23,7 @@ from .constrained import NO_ENDS, Constraint, Ends, at_ends, bound_pairs, constr
 from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
 OLDER: Final[dict[str, Any]] = {}
+EPSILON: Final = float(np.sqrt(np.finfo(float).eps))  # the step of finite differences
 make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices, which have no gradients.")
 
 
@@ -229,7 +230,7 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **op
 
 
 @in_own_context
-def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
+def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = EPSILON, *args: Any) -> Any:
     """Return the gradient of a function by finite differences."""
     x = np.atleast_1d(float_copy(xk))
     steps = np.broadcast_to(np.asarray(_plain(epsilon), float), x.shape)
@@ -247,7 +248,7 @@ def check_grad(func: Callable[..., Any], grad: Callable[..., Any], x0: Any, *arg
         return theirs.check_grad(_number(func, args), _of_arrays(grad, args), _plain(x0), **options)
     if options.keys() - {"epsilon"}:
         raise lost("scipy.optimize.check_grad", "for tensors with a history, only epsilon= is supported")
-    slopes = approx_fprime(x0, func, options.get("epsilon", 1.4901161193847656e-08), *args)
+    slopes = approx_fprime(x0, func, options.get("epsilon", EPSILON), *args)
     return np.sqrt(((numbers(grad(numbers(x0) * 1.0, *args)) - slopes) ** 2).sum())
 
 

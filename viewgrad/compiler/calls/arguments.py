@@ -147,18 +147,18 @@ class Arguments:
         return True
 
     def hold_floats(self, structure: Structure) -> None:
-        """Treat Python's floats as constants from now on, because the function computes otherwise with tensors."""
+        """Treat Python's floats as constants from now on, because the function gives other results for tensors."""
         self._held.append(structure)
 
     def _with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
         """Return the leaves with the floats that have varied between calls replaced by tensors.
 
-        Beside arrays of single precision Python's floats remain constants: their product with such an array has single
-        precision, that of a float64 tensor has not.
+        Beside arrays of single precision, Python's floats remain constants: the product of such an array with a float
+        has single precision, the product with a float64 tensor does not.
         """
-        is_held = structure in self._held or any(map(_is_single, leaves))
-        inputs = FLOATS - {float} if is_held else FLOATS
-        floats = [number for number, leaf in enumerate(leaves) if type(leaf) in inputs and number not in static]
+        floats = [number for number, leaf in enumerate(leaves) if type(leaf) in FLOATS and number not in static]
+        if floats and (structure in self._held or any(map(_is_single, leaves))):
+            floats = [number for number in floats if type(leaves[number]) is not float]
         if not floats:
             return leaves
         seen = next((seen for other, seen in self._floats if other == structure), None)
