@@ -135,9 +135,9 @@ class Outcome(tuple[Any, ...]):
 
 
 def by_parts(function: Callable[..., Any], result: Any, *others: Any) -> Any:
-    """Return a result to each part of which a function was applied, with the same parts of other results.
+    """Apply a function to each part of a result, together with the corresponding parts of other results.
 
-    The parts of other results of another structure are None.
+    Parts that another result does not have are passed as None.
     """
     if isinstance(result, Outcome):
         names = list(result.__dict__)

@@ -142,7 +142,7 @@ class SourceBackward(Node):
         """Return the differentiated inputs and their gradients from an eager run of the function.
 
         Arguments:
-            transform: the run, whose primals are the differentiated arguments.
+            transform: the transform whose primals are the differentiated arguments.
             saved: the saved inputs.
             seeds: the gradients of the results.
         """
@@ -157,10 +157,11 @@ class SourceBackward(Node):
 
         Arguments:
             saved: the saved inputs.
-            transform: the run, of which differentiated arguments become primals.
+            transform: the transform whose primals replace the differentiated arguments.
 
         Returns:
-            The inputs, of which several captured ones with the same history occur once, and the results.
+            The differentiated inputs and the results. If captured inputs have the same history, all but the first of
+            them are None.
         """
         tensors: dict[int, Any] = {
             number: each.value.copy() for number, each in enumerate(saved)
