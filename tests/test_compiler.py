@@ -12,7 +12,7 @@ from compiled_programs import PROGRAMS, holt_winters, rows, soft_dtw
 
 import viewgrad as vg
 from viewgrad.compiler.adjoint import activity
-from viewgrad.errors import CompiledMismatchError
+from viewgrad.errors import CompiledMismatchError, DifferentiabilityError
 
 NUMBA = pytest.param("numba", marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"))
 
@@ -252,6 +252,30 @@ def test_value_and_grad_returns_new_arrays_each_time():
     np.testing.assert_array_equal(seen[-2][1], [6, 16])
     assert compiled.value_and_grad([1, 2], other)[0] == 19
     np.testing.assert_array_equal(compiled.value_and_grad(np.ones(3), np.ones(3))[1], [2, 2, 2])
+
+
+@pytest.mark.parametrize("result", [3.0, 3, np.float64(3.0), np.ones(3).sum()], ids=repr)
+@pytest.mark.parametrize("options", [{}, {"specialize": False}], ids=str)
+def test_value_and_grad_of_results_that_do_not_depend_on_the_argument(result, options):
+    def f(x, flag):
+        return (x * x).sum() if flag else result
+
+    compiled, x = vg.compile(f, executor="python", **options), np.array([1.0, 2.0])
+    for flag, expected, slope in [(True, 5.0, 2 * x), (False, 3.0, 0 * x)] * 2:
+        value, gradient = compiled.value_and_grad(x, flag)
+        assert (type(value), value) == (float, expected)
+        np.testing.assert_array_equal(gradient, slope)
+
+
+@pytest.mark.parametrize("batch", [None, True])
+@pytest.mark.parametrize("result", [None, 3, "text", [1.0, 2.0]], ids=repr)
+def test_value_and_grad_of_results_that_are_no_numbers_raises(result, batch):
+    compiled = vg.compile(lambda x: result, executor="python", batch=batch)
+    if (batch, result) == (None, 3):
+        assert compiled.value_and_grad(np.ones(2))[0] == 3
+    else:
+        with pytest.raises(DifferentiabilityError, match="needs a function that returns one"):
+            compiled.value_and_grad(np.ones(2))
 
 
 def test_single_node_backward_matches_the_engine():

@@ -94,6 +94,27 @@ def test_arrays_give_arrays():
     assert type(found[1]) is np.ndarray and found[1].tolist() == [1.0, 3.0, 5.0]
 
 
+@pytest.mark.parametrize(
+    "f",
+    [np.argmax, lambda x: np.int64(3), lambda x: (x.sum(), np.bool_(True)), lambda x: [np.argmin(x), np.float32(2)]],
+)
+@pytest.mark.parametrize("options", [{}, {"specialize": False}, {"specialize": True}], ids=str)
+def test_numbers_of_numpy_are_stacked(f, options):
+    x = np.arange(6.0).reshape(3, 2) % 4
+    expected = [f(row) for row in x]
+    expected = list(zip(*expected)) if isinstance(expected[0], (tuple, list)) else expected
+    compiled = vg.compile(lambda x: f(x), executor="python", **options)
+    mapped = [vg.vmap(lambda x: f(x)), vg.vmap(compiled)]
+    for function in [*mapped, vg.compile(lambda x: f(x), executor="python", batch=True, **options)]:
+        for _ in range(2):
+            found = function(x)
+            assert type(found) is np.ndarray or all(type(part) is np.ndarray for part in found)
+            for ours, theirs in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+            for ours, theirs in zip(function(vg.Tensor(x)), expected, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
 def test_random_numbers_are_drawn_for_each_example():
     rng = np.random.default_rng(0)
     noise = func.vmap(lambda x: x * rng.normal())(vg.ones(4))

@@ -11,7 +11,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from ..adoption import adopted_callable
-from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning, ViewInPlaceError
 from ..func.compiled_calls import COMPILED_CALLS, CompiledCalls, Path
 from ..func.numpy_results import array_or_number, as_given
@@ -45,6 +44,7 @@ from .calls.guarded_trace import GuardedTrace
 from .calls.jvp import JvpArguments, jvp_function
 from .calls.node import called, differentiable_outputs
 from .calls.pickling import PickledTrace, packed, unpacked
+from .calls.value_and_grad import value_and_gradient_of
 from .calls.verify import agree, verify
 from .explain import explained
 from .gradient import CompiledGradient, value_and_grad_at
@@ -87,9 +87,13 @@ class Compiled:
         self.jvp: Compiled | None = None  # the function for forward mode
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        calls = COMPILED_CALLS.get()
-        found = self._call(args, keywords) if calls is None else self._call_in(calls, args, keywords)
+        found = self.tensor_results(args, keywords)
         return as_given(found, (args, keywords)) if self.returns_arrays else found
+
+    def tensor_results(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return the results of a call as tensors, whether or not an argument is a tensor."""
+        calls = COMPILED_CALLS.get()
+        return self._call(args, keywords) if calls is None else self._call_in(calls, args, keywords)
 
     def _call(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         mode = current_mode()
@@ -178,9 +182,8 @@ class Compiled:
         if is_number:
             leaf = as_scalar(leaf)
         with within_transform():
-            value = self(leaf, *others, **keywords)
-        (gradient,) = eager_grad(value, [leaf], allow_unused=True)
-        return value._array.item(), np.zeros(leaf.shape) if gradient is None else gradient._array
+            output = self(leaf, *others, **keywords)
+        return value_and_gradient_of(output, leaf)
 
     @property
     def specializations(self) -> list[Specialization]:

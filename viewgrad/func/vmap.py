@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, Final, ParamSpec
 
 import attrs
 import numpy as np
@@ -16,11 +16,12 @@ from ..tensor.tensor import Tensor, copy_of
 from ..views.view_ops import moveaxis, unbind
 from .numpy_results import arrays_as_tensors, as_given
 from .program_methods import program_method
-from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
+from .tree import LEAF_TYPES, Branch, Fixed, Structure, children_of, flatten, unflatten
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
 Axes = Any  # an int, None, or a tree of them
+RESULT_TYPES: Final = (*LEAF_TYPES, np.generic)  # of results that are stacked
 stack = OPERATORS["stack"].function
 
 
@@ -99,7 +100,7 @@ def flattened_results(results: Sequence[Any], form: Structure | None = None) -> 
     Raises:
         ValueError: if they have different structures.
     """
-    taken = [flatten(result) for result in results]
+    taken = [flatten(result, RESULT_TYPES) for result in results]
     form = taken[0][1] if form is None else form
     for number, (_, other) in enumerate(taken):
         if not _is_alike(form, other):

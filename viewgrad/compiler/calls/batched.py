@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 
-from ...autograd.api import grad as eager_grad
+from ...errors import DifferentiabilityError
 from ...func.compiled_calls import COMPILED_CALLS, Path
+from ...func.numpy_results import as_given
 from ...func.tree import Branch, Structure, flatten, unflatten
-from ...func.vmap import flattened_results, require_one_shape, stack_leaves
+from ...func.vmap import RESULT_TYPES, flattened_results, require_one_shape, stack_leaves
 from ...operators.define import OPERATORS
 from ...tensor.creation import as_operand, from_numpy
 from ...tensor.modes import GRAD, PROFILE, current_mode
@@ -31,6 +32,7 @@ from .arguments import Arguments, is_found_by_name, leaves_of, owners
 from .chunks import CHUNKS, LONG, by_chunks
 from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called, replayed
+from .value_and_grad import value_and_gradient_of
 
 concatenate = OPERATORS["concatenate"].function
 
@@ -71,8 +73,10 @@ class ExampleFunction(Protocol):
 
     function: Callable[..., Any]
     arguments: Arguments
+    returns_arrays: bool
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any: ...
+    def tensor_results(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return the results of a call as tensors."""
 
     def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
         """Return the program for given arguments, or None if calls do not run one or it writes to its inputs."""
@@ -133,26 +137,8 @@ class Batched:
         if mode & ~GRAD == PROFILE:
             name = f"compiled {getattr(self, '__name__', 'function')}"
             return PROFILER.get().alone(name, functools.partial(self, *args, **keywords))
-        leaves, structure = flatten((args, keywords))
-        numbers, count = self._examples(structure, leaves)
-        results: list[Any] = []
-        rest = None
-        is_open = not mode & ~GRAD  # whether a program may still be run in this call
-        calls = COMPILED_CALLS.get()
-        for at in range(count):
-            example = [_example_of(leaf, at) if number in numbers else leaf for number, leaf in enumerate(leaves)]
-            entry, path = (0, None) if calls is None else calls.begin()
-            if is_open and path is not Path.FUNCTION:
-                rest, is_open = self._rest(structure, example, mode, leaves, numbers, at, count)
-            if calls is not None:
-                calls.end(entry, Path.FUNCTION if rest is None else Path.PROGRAM)
-            if rest is not None:
-                break
-            given, given_keywords = unflatten(structure, example)
-            results.append(self.compiled(*given, **given_keywords))
-        if not count:
-            rest = self._nothing(structure, leaves, numbers, mode)
-        return _concatenated(results, rest)
+        found = self._results(args, keywords, mode)
+        return as_given(found, (args, keywords)) if self.compiled.returns_arrays else found
 
     def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
         """Return the sum of the examples' values and its gradient with respect to the first argument.
@@ -164,6 +150,9 @@ class Batched:
         Returns:
             A number and an array with the shape of `point`, as `scipy.optimize` expects with `jac=True`.
 
+        Raises:
+            DifferentiabilityError: if the function does not return one tensor.
+
         Example:
             >>> import numpy as np, viewgrad as vg
             >>> error = vg.compile(lambda w, x, y: (x @ w - y) ** 2, batch=("x", "y"), executor="python")
@@ -171,9 +160,10 @@ class Batched:
             (5.0, array([2., 4.]))
         """
         leaf = Tensor(point, dtype=float, requires_grad=True)
-        value = self(leaf, *others, **keywords).sum()
-        (gradient,) = eager_grad(value, [leaf], allow_unused=True)
-        return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient._array
+        values = self(leaf, *others, **keywords)
+        if not isinstance(values, Tensor):
+            raise DifferentiabilityError(f"value_and_grad needs a function that returns one tensor, not {values!r}")
+        return value_and_gradient_of(values.sum(), leaf)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -195,6 +185,28 @@ class Batched:
         return f"<{self.compiled!r} of a batch>"
 
     # -- one call ------------------------------------------------------------------------------------------------------
+
+    def _results(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
+        """Return the results of a call as tensors."""
+        leaves, structure = flatten((args, keywords))
+        numbers, count = self._examples(structure, leaves)
+        results: list[Any] = []
+        rest = None
+        is_open = not mode & ~GRAD  # whether a program may still be run in this call
+        calls = COMPILED_CALLS.get()
+        for at in range(count):
+            example = [_example_of(leaf, at) if number in numbers else leaf for number, leaf in enumerate(leaves)]
+            entry, path = (0, None) if calls is None else calls.begin()
+            if is_open and path is not Path.FUNCTION:
+                rest, is_open = self._rest(structure, example, mode, leaves, numbers, at, count)
+            if calls is not None:
+                calls.end(entry, Path.FUNCTION if rest is None else Path.PROGRAM)
+            if rest is not None:
+                break
+            results.append(self.compiled.tensor_results(*unflatten(structure, example)))
+        if not count:
+            rest = self._nothing(structure, leaves, numbers, mode)
+        return _concatenated(results, rest)
 
     def _rest(
         self, structure: Structure, example: list[Any], mode: int, leaves: list[Any], numbers: frozenset[int],
@@ -296,13 +308,14 @@ class Batched:
             node = numbered(BatchedBackward)
             node.batched, node.runs = batched, runs
         made = called(program, trace.graph, outputs, Run({}), tensors, node)
+        specs, form = flatten(unflatten(signature.result, signature.results), (ResultSpec, *RESULT_TYPES))
         results = [
             made[spec.output]
             if type(spec) is ResultSpec
             else from_numpy(np.repeat(np.asarray(spec)[np.newaxis], count, axis=0))
-            for spec in signature.results
+            for spec in specs
         ]
-        return [results, signature.result]
+        return [results, form]
 
 
 class BatchedBackward(CompiledBackward):

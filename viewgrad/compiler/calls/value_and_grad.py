@@ -1,4 +1,4 @@
-"""Value and gradient in a single run, as needed by optimizers.
+"""Value and gradient, as needed by optimizers: of any result, and by a program in a single run.
 
 The buffers of such a run are not visible elsewhere, so they are allocated once and reused.
 """
@@ -11,6 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...autograd.api import grad as eager_grad
+from ...func.arguments import scalar, split_output
+from ...tensor.tensor import Tensor
 from ...type_aliases import Array
 from ..backends.codegen import RAISED
 from ..callbacks import raise_failure
@@ -118,3 +121,14 @@ def _selector(numbers: list[int]) -> Callable[..., tuple[Array, ...]]:
     if len(numbers) > 1:
         return itemgetter(*numbers)
     return lambda arrays: tuple([arrays[number] for number in numbers])
+
+
+def value_and_gradient_of(output: Any, leaf: Tensor) -> tuple[float, Array]:
+    """Return the number that a function returned, and its gradient, which is zero if it does not depend on the leaf.
+
+    Raises:
+        DifferentiabilityError: if the function did not return one real number.
+    """
+    value = scalar(split_output(output, False, "value_and_grad"), "value_and_grad")
+    (gradient,) = eager_grad(value, [leaf], allow_unused=True) if value.requires_grad else (None,)
+    return value._array.item(), np.zeros(leaf.shape) if gradient is None else gradient._array
