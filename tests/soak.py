@@ -4,8 +4,8 @@
     python tests/soak.py --minutes 5 --only tiny,edges --first 7
 
 The kind that has used the least time runs next. Tiny programs, which are the most numerous, have more than half of the
-time; all others share the rest evenly. The memory in use is printed every few minutes. The exit code is 1 if anything
-failed.
+time; all others share the rest evenly. The memory in use is printed every few minutes; a program that would exceed the
+limit fails with MemoryError, so that it is printed. The exit code is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ from viewgrad.compiler.verification import verified_passes
 from viewgrad.operators import OPERATORS
 from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 TINY_SHARE = 0.58  # fraction of the time
 DIFFERENT = 100_000_000  # the first seed that the test suite does not use
@@ -292,6 +297,14 @@ def memory() -> int:
         return 0
 
 
+def limit_memory(megabytes: int) -> None:
+    """Limit the memory of this process, on systems that can: otherwise the system kills it, and nothing is printed."""
+    if resource is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = megabytes << 20
+        resource.setrlimit(resource.RLIMIT_AS, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+
+
 class Soak:
     """The state of the soak."""
 
@@ -334,7 +347,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="how long to go on (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first turn: for other programs")
     parser.add_argument("--only", default=",".join(GENERATORS), help="names of generators (default: %(default)s)")
+    parser.add_argument("--memory", type=int, default=4000, help="limit of the memory in MB (default: %(default)s)")
     options = parser.parse_args()
+    limit_memory(options.memory)
     soak = Soak(options.only.split(","), options.first)
     os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
     warnings.simplefilter("ignore")
