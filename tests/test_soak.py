@@ -28,6 +28,7 @@ from viewgrad.views.copy_slices import CopySlicesOfCopy
 from viewgrad.views.unbroadcast import match_spec
 
 LENGTH = 60  # lines in a program
+MOST = 100  # elements of arrays that are multiplied as matrices
 LARGE = 8.0  # larger values are scaled down by the next line
 
 
@@ -262,6 +263,8 @@ class Writer:
     def draw_matmul(self) -> None:
         name, other = self.any(), self.any()
         a, b = self.names[name], self.names[other]
+        if max(a.size, b.size) > MOST:
+            return
         if a.ndim in (1, 2) and b.ndim in (1, 2) and a.shape[-1] == b.shape[0]:
             self.new(f"{name} @ {other}", True)
         elif a.ndim == 2:

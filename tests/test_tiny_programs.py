@@ -3,9 +3,10 @@
 A long run: `--programs 400000`.
 """
 
+import numpy as np
 import pytest
 from tiny_interruptions import check_in_threads, check_interrupted
-from tiny_programs import TinyProgram, Wrong, check
+from tiny_programs import MOST, TinyProgram, Wrong, check
 
 import viewgrad.tensor.node
 from viewgrad.tensor import storage
@@ -34,6 +35,12 @@ def test_an_interrupted_line_leaves_the_gradient_of_the_value_or_none(seeds, mon
 def test_threads_have_the_gradients_of_their_own_programs(seeds):
     for seed in seeds(0.1):
         check_in_threads(seed)
+
+
+@pytest.mark.parametrize("seed", [640_100_413_931, 640_100_460_911])  # programs with products of products
+def test_programs_remain_small(seed):
+    values = TinyProgram(seed).names.values()
+    assert max(value.size for value in values if isinstance(value, np.ndarray)) <= MOST**2
 
 
 def nothing_is_preserved(monkeypatch):

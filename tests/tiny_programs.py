@@ -63,6 +63,7 @@ WRITTEN = [
 ]  # fmt: skip
 NUMBERS = ["0.5", "2.0", "-1.5", "3", "0", "1.0"]
 LARGEST = 30.0
+MOST = 100  # elements; products of all pairs are drawn for smaller arrays only
 KINDS = [np.float64] * 6 + [np.complex128, np.complex128, np.float32]
 
 
@@ -139,6 +140,8 @@ class TinyProgram:
                 self.attempt(None, line, change)
 
     def words(self, text, name, array):
+        if ("outer" in text or "@" in text) and array.size > MOST:
+            return None
         choose = self.random.choice
         words = {"t": name, "a": name, "n": choose(NUMBERS), "i": choose(BASIC.get(array.ndim, ["..."]))}
         words["f"] = f"np.array({choose(PLACES.get(array.shape[0] if array.ndim else 0, PLACES[1]))})"
