@@ -23,7 +23,7 @@ from ..tensor.creation import as_its_number, as_scalar
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
-from .abstract_classes import get_attribute, has_attribute
+from .abstract_classes import AbstractType, get_attribute, has_attribute
 from .containers import REPORTED
 from .counterparts import MISSING, namespace
 
@@ -97,12 +97,38 @@ class FloatType(NumberType):
         return super().__call__(value)
 
 
+METHODS: Final = (types.WrapperDescriptorType, types.MethodDescriptorType)
+
+
 def _number_type(metaclass: Any, python: type, base: type) -> Any:
     own = {name: value for name, value in vars(python).items() if not name.startswith("__")}
+    own |= {
+        name: _explicit(name, value, base)
+        for name, value in vars(python).items()
+        if name.startswith("__") and isinstance(value, METHODS) and name != "__getattribute__"
+    }
     own |= {"python": python, "numpy": base, "__module__": "builtins", "__slots__": ()}
+    own["__new__"] = lambda cls, *args: python.__new__(cls if cls.__class__ is not metaclass else python, *args)
     if python is float:
         own["__match_args__"] = ("real",)  # for `case float(x)`, which Python does not accept for classes of NumPy
     return metaclass(python.__name__, (base,), own)
+
+
+def _explicit(name: str, plain: Callable[..., Any], dtype: type) -> Callable[..., Any]:
+    """Return a method for calls such as `float.__add__(self, x)`, as in the methods of a class derived from `float`.
+
+    Arguments:
+        name: the name of the method.
+        plain: Python's method.
+        dtype: the dtype of the number if only another operand is a tensor.
+    """
+
+    def method(self: Any, *args: Any) -> Any:
+        if isinstance(self, Tensor) or not any(isinstance(each, Tensor) for each in args):
+            return getattr(self, name)(*args) if isinstance(self, Tensor) else plain(self, *args)
+        return getattr(as_scalar(Tensor(np.asarray(self, dtype)), dtype), name)(*args)
+
+    return method
 
 
 NUMBERS: Final[dict[str, Any]] = {
@@ -183,8 +209,29 @@ def type_of(value: Any, /) -> Any:
 # Functions for the classes below in functions that only call them.
 CALLED: Final[dict[str, Any]] = {"float": as_float, "type": type_of}
 
-# The replacements of built-in classes.
-BUILTINS: Final[dict[str, Any]] = {**NUMBERS, "type": Type, "hasattr": has_attribute, "getattr": get_attribute}
+def build_class(body: Callable[..., Any], name: str, /, *bases: Any, **options: Any) -> Any:
+    """Stand for `__build_class__`, which a class statement calls: the new class is derived from Python's classes.
+
+    Python chooses the metaclass among those of the bases and `metaclass=`, and would find a conflict between that of
+    `float` in adopted code and that of `Enum` or `ABC`.
+    """
+    if "metaclass" in options:
+        options["metaclass"] = _pythons(options["metaclass"])
+    return builtins.__build_class__(body, name, *map(_pythons, bases), **options)
+
+
+def _pythons(base: Any) -> Any:
+    """Return Python's class for a class that replaces it in adopted code; return other classes unchanged."""
+    if isinstance(base, AbstractType):
+        return base.original
+    found = original_builtin(base)
+    return base if found is None else found
+
+
+# The replacements of built-in classes and functions.
+BUILTINS: Final[dict[str, Any]] = {
+    **NUMBERS, "type": Type, "hasattr": has_attribute, "getattr": get_attribute, "__build_class__": build_class,
+}  # fmt: skip
 
 
 def _type_of(value: Any) -> Any:

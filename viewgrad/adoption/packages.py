@@ -8,11 +8,15 @@ returns viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import functools
 import importlib
 import importlib.util
+import os
 import sys
 import threading
 import types
+import typing
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from typing import Any, Final
@@ -21,17 +25,21 @@ from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 
+PACKAGE: Final = "__viewgrad_package__"  # a global of the modules of an adopted package
+
 
 class PackageModule(types.ModuleType):
-    """A module of an adopted package; submodules are imported on first access."""
+    """A module of an adopted package; submodules are imported on first access.
 
-    __slots__ = ("_package",)
-    _package: Package
+    It has no slots, so that the package may assign its own class of modules to `__class__`.
+    """
+
+    __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
         """Return a submodule that has not been imported yet."""
         if not name.startswith("__") and "__path__" in vars(self):
-            found = self._package.find(f"{self.__name__}.{name}")
+            found = vars(self)[PACKAGE].find(f"{self.__name__}.{name}")
             if found is not None:
                 return found
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
@@ -40,7 +48,7 @@ class PackageModule(types.ModuleType):
         return f"<adopted module {self.__name__!r}>"
 
     def __reduce__(self) -> Any:
-        return adopted_package, (self.__name__, tuple(sorted(self._package.names)))
+        return adopted_package, (self.__name__, tuple(sorted(vars(self)[PACKAGE].names)))
 
 
 class ReplacedModule(types.ModuleType):
@@ -60,7 +68,7 @@ class ReplacedModule(types.ModuleType):
         """Return an attribute of the original, or its counterpart."""
         value = getattr(vars(self)["__viewgrad_of__"], name)
         found = counterpart(value)
-        return _replaced(value) if found is MISSING else found
+        return replacement_of(value) if found is MISSING else found
 
     def __dir__(self) -> list[str]:
         return dir(vars(self)["__viewgrad_of__"])
@@ -72,17 +80,19 @@ class Modules(MutableMapping[str, Any]):
     Arguments:
         names: the names of the packages whose modules are adopted.
         adopted: the modules imported so far.
+        replaced: the modules of the standard library that are replaced in the package, by name.
     """
 
-    def __init__(self, names: frozenset[str], adopted: dict[str, Any]) -> None:
+    def __init__(self, names: frozenset[str], adopted: dict[str, Any], replaced: dict[str, Any]) -> None:
         self._names: Final = names
         self._adopted: Final = adopted
+        self._replaced: Final = replaced
 
     def _of(self, name: str) -> dict[str, Any]:
         return self._adopted if str(name).partition(".")[0] in self._names else sys.modules
 
     def __getitem__(self, name: str) -> Any:
-        return self._of(name)[name]
+        return self._replaced[name] if name in self._replaced else self._of(name)[name]
 
     def __setitem__(self, name: str, module: Any) -> None:
         self._of(name)[name] = module
@@ -108,6 +118,15 @@ class Package:
     def __init__(self, names: frozenset[str]) -> None:
         self.names: Final = names
         self._modules: Final[dict[str, types.ModuleType]] = {}
+        # Modules of the standard library whose functions find the module of a class in `sys.modules`.
+        self._replaced: Final[dict[str, ReplacedModule]] = {}
+        system = ReplacedModule(sys, {"modules": Modules(names, self._modules, self._replaced)})
+        for module, wanted in ((dataclasses, None), (typing, "get_type_hints")):
+            copies = _with_globals(module, {"sys": system})
+            own = copies if wanted is None else {wanted: copies[wanted]}
+            others = {name: replacement_of(value) for name, value in vars(module).items()}
+            self._replaced[module.__name__] = ReplacedModule(module, others | own)
+        self._replaced["sys"] = system
         self._lock: Final = threading.RLock()
 
     def load(self, name: str) -> types.ModuleType:
@@ -147,7 +166,6 @@ class Package:
             module = self._modules[name] = importlib.import_module(name)
             return module
         made = PackageModule(name)
-        made._package = self
         names = vars(made)
         names.update(
             __spec__=spec,
@@ -155,9 +173,9 @@ class Package:
             __package__=name if spec.submodule_search_locations is not None else name.rpartition(".")[0],
             __builtins__=self._builtins(names),
         )
-        names[ADOPTED] = made
+        names[ADOPTED], names[PACKAGE] = made, self
         if spec.submodule_search_locations is not None:
-            names["__path__"] = spec.submodule_search_locations
+            names["__path__"] = list(spec.submodule_search_locations)
         if spec.has_location:
             names["__file__"], names["__cached__"] = spec.origin, spec.cached
         self._modules[name] = made
@@ -184,7 +202,7 @@ class Package:
                 name = importlib.util.resolve_name("." * level + name, package)
             top = name.partition(".")[0]
             if top not in self.names:
-                return self._replaced(builtins.__import__(name, None, None, fromlist, 0), fromlist)
+                return self._imported(builtins.__import__(name, None, None, fromlist, 0), fromlist)
             found = self.load(name)
             if not fromlist:
                 return self._modules[top]
@@ -196,22 +214,21 @@ class Package:
 
         return __import__
 
-    def _replaced(self, module: Any, wanted: Any) -> Any:
+    def _imported(self, module: Any, wanted: Any) -> Any:
         if module is importlib:
             return ReplacedModule(module, {"import_module": self._import_module})
-        if module is sys:
-            return ReplacedModule(module, {"modules": Modules(self.names, self._modules)})
-        return _replaced(module, wanted)
+        found = self._replaced.get(getattr(module, "__name__", ""))
+        return replacement_of(module, wanted) if found is None else found
 
     def _import_module(self, name: str, package: str | None = None) -> Any:
         """Implement `importlib.import_module` in the package."""
         absolute = importlib.util.resolve_name(name, package)
         if absolute.partition(".")[0] in self.names:
             return self.load(absolute)
-        return _replaced(importlib.import_module(absolute))
+        return replacement_of(importlib.import_module(absolute))
 
 
-def _replaced(value: Any, wanted: Any = ()) -> Any:
+def replacement_of(value: Any, wanted: Any = ()) -> Any:
     """Return the replacement of an imported module.
 
     Arguments:
@@ -239,10 +256,33 @@ def _replaced(value: Any, wanted: Any = ()) -> Any:
     return ReplacedModule(value, {**{name: getattr(value, name, None) for name in wanted}, **replaced})
 
 
+def _with_globals(module: types.ModuleType, others: dict[str, Any]) -> dict[str, types.FunctionType]:
+    """Return copies of the functions of a module, by name, which see each other and the given objects as globals."""
+    names = {**vars(module), **others}
+    copies: dict[str, types.FunctionType] = {}
+    for name, value in vars(module).items():
+        if type(value) is types.FunctionType and value.__globals__ is vars(module):
+            made = types.FunctionType(value.__code__, names, value.__name__, value.__defaults__, value.__closure__)
+            functools.update_wrapper(made, value)
+            del made.__wrapped__  # type: ignore[attr-defined]
+            copies[name] = made
+    for name, made in copies.items():
+        given = vars(module)[name].__kwdefaults__
+        if given:  # `decorator=dataclass` of `make_dataclass`
+            made.__kwdefaults__ = {key: copies.get(getattr(each, "__name__", ""), each) for key, each in given.items()}
+    names.update(copies)
+    return copies
+
+
 def _spec_of(name: str, path: Any) -> ModuleSpec | None:
     """Find the location of a module without importing anything."""
     for finder in sys.meta_path:
-        spec = finder.find_spec(name, path) if hasattr(finder, "find_spec") else None
+        try:
+            spec = finder.find_spec(name, path) if hasattr(finder, "find_spec") else None
+        except KeyError:  # a folder without `__init__.py`, for which Python needs the parent package in `sys.modules`
+            spec = ModuleSpec(name, None, is_package=True)
+            folders = [os.path.join(each, name.rpartition(".")[2]) for each in path or ()]
+            spec.submodule_search_locations = list(filter(os.path.isdir, folders))
         if spec is not None:
             return spec
     return None

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..adoption import adopted_callable
+from ..adoption.packages import replacement_of
 from ..operators.numpy_api.public import public
 from ..operators.numpy_api.universal import ufunc
 from ..standard.public import common_function
@@ -65,7 +66,7 @@ def filled(
 
 
 def added_names(module: types.ModuleType) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a namespace, which finds attributes that were added to the original module.
+    """Return the `__getattr__` of a namespace, which finds its private modules, and attributes that were added to it.
 
     Arguments:
         module: the original module.
@@ -73,6 +74,8 @@ def added_names(module: types.ModuleType) -> Callable[[str], Any]:
 
     def __getattr__(name: str) -> Any:
         value = vars(module).get(name)
+        if isinstance(value, types.ModuleType):
+            return replacement_of(value)
         home = str(getattr(value, "__module__", None)).partition(".")[0]
         is_added = isinstance(value, NUMBERS) or (callable(value) and home not in LIBRARIES)
         if name.startswith("_") or not is_added:
