@@ -6,11 +6,14 @@ import importlib
 import inspect
 import sys
 
+import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.adoption.generalized import Generalized
 
-SCIPY = pytest.mark.skipif(not importlib.util.find_spec("scipy"), reason="needs SciPy")
+LIBRARIES = ("scipy", "numba")
+NEEDED = {name: pytest.mark.skipif(not importlib.util.find_spec(name), reason=f"needs {name}") for name in LIBRARIES}
 IDIOMS = {
     "dataclasses_with_text_annotations": """
         from __future__ import annotations
@@ -115,6 +118,43 @@ IDIOMS = {
             return scipy.special._ufuncs.erf(x) * scipy.stats._continuous_distns.norm.pdf(x)
     """,
 }
+IDIOMS |= {
+    "generalized_functions_of_numba": """
+        import numpy as np
+        from numba import float32, float64, guvectorize, jit, njit, vectorize
+        SINGLE, DOUBLE = (f"void(float{bits}[:], float{bits}[:], float{bits}[:])" for bits in (32, 64))
+        @guvectorize([SINGLE, DOUBLE], "(n),()->(n)")
+        def added(x, y, out):
+            for i in range(len(x)):
+                out[i] = x[i] + y[0]
+        @guvectorize([(float64[:, :], float64, float64[:], float64[:])], "(m,n),()->(n),()")
+        def sums(x, factor, columns, total):
+            columns[:] = 0.0
+            total[0] = 0.0
+            for i in range(x.shape[0]):
+                for j in range(x.shape[1]):
+                    columns[j] += factor * x[i, j]
+                    total[0] += x[i, j] ** 2
+        @guvectorize("(n)->()")
+        def first(x, out):
+            out[0] = 2 * x[0]
+        squared = jit(lambda x: x * x, nopython=True, cache=False)
+        doubled = vectorize(lambda x: 2 * x)
+        def f(x):
+            table = np.array([[[x, 1.0], [2.0, x]], [[x, x], [3.0, x * x]]])
+            columns, total = sums(table, np.array([x, 2.0]))
+            out = np.zeros(2)
+            first(added(table[0], x), out)
+            return (columns.sum() + total @ np.array([1.0, 2.0]) + out.sum()) * squared(x) + doubled(x)
+    """,
+}
+TYPES = """
+import numpy as np
+def kinds(x):
+    arrays = type(x) is np.ndarray, type(x) in (list, np.ndarray), {np.ndarray: 1}.get(type(x))
+    numbers = type(x) is np.float64, type(x) is np.float32, type(x) is np.int64, type(x) is np.bool_
+    return *arrays, *numbers, type(x) is float, type(x) is int
+"""
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +164,7 @@ def package(tmp_path_factory):
     (folder / "folder_without_init").mkdir(parents=True)
     (folder / "__init__.py").write_text("")
     (folder / "folder_without_init" / "inner.py").write_text("def double(x):\n    return 2 * x\n")
-    for name, text in IDIOMS.items():
+    for name, text in {**IDIOMS, "kinds_of_values": TYPES}.items():
         (folder / f"{name}.py").write_text(inspect.cleandoc(text) + "\n")
     sys.path.insert(0, str(root))
     importlib.invalidate_caches()
@@ -134,7 +174,11 @@ def package(tmp_path_factory):
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[SCIPY] * ("scipy" in name)) for name in IDIOMS])
+def needed(name):
+    return [mark for library, mark in NEEDED.items() if library in name]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=needed(name)) for name in IDIOMS])
 def test_an_idiom_of_packages(package, name):
     before = set(sys.modules)
     adopted = vg.adopt(f"{package}.{name}")
@@ -144,3 +188,21 @@ def test_an_idiom_of_packages(package, name):
     assert value == pytest.approx(plain(0.7))
     assert gradient == pytest.approx((plain(0.7 + 1e-6) - plain(0.7 - 1e-6)) / 2e-6)
     assert vg.grad(plain)(0.7) == pytest.approx(gradient)
+
+
+@pytest.mark.parametrize(
+    "value", [np.ones(2), np.float64(1.0), np.float32(1.0), np.int64(1), np.bool_(True), 1.0, 1, [1.0]], ids=repr
+)
+def test_types_of_plain_values_in_an_adopted_package(package, value):
+    name = f"{package}.kinds_of_values"
+    assert vg.adopt(name).kinds(value) == importlib.import_module(name).kinds(value)
+
+
+@NEEDED["numba"]
+def test_errors_of_generalized_functions(package):
+    adopted = vg.adopt(f"{package}.generalized_functions_of_numba")
+    with pytest.raises(ValueError, match="dimension n has lengths 2 and 3"):
+        Generalized(lambda x, y, out: None, (), "(n),(n)->()")(np.ones(2), np.ones(3))
+    with pytest.raises(TypeError, match="no signature of added matches inputs of complex128, float64"):
+        adopted.added(np.ones(2) * 1j, 1.0)
+    assert adopted.added(np.ones(2, np.float32), np.float32(1)).dtype == np.float32

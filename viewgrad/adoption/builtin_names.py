@@ -25,7 +25,7 @@ from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import AbstractType, get_attribute, has_attribute
 from .containers import REPORTED
-from .counterparts import MISSING, namespace
+from .counterparts import MISSING, counterpart, namespace
 
 CLASS_OF_VIEW: Final = "__viewgrad_class__"  # the attribute of a class of views that contains the class to report
 
@@ -246,6 +246,9 @@ def _type_of(value: Any) -> Any:
         return found
     if kind is complex:
         return NUMBERS["complex"]
+    if kind is np.ndarray or issubclass(kind, np.generic):  # of the caller of an adopted package
+        found = counterpart(kind)
+        return kind if found is MISSING else found
     return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..tensor.equality import is_same_array
 from .counterparts import MISSING, counterpart, namespace
+from .generalized import Generalized
 from .scipy_objects import of_scipy
 
 Adopt = Callable[[Any], Any]
@@ -153,6 +154,9 @@ def _converted(value: Any, adopted: Adopt) -> Any:
     numba = sys.modules.get("numba")
     if numba is not None and hasattr(value, "py_func") and isinstance(value, numba.core.dispatcher.Dispatcher):
         return adopted(value.py_func)
+    builder = getattr(value, "gufunc_builder", None)
+    if numba is not None and builder is not None and type(value).__module__ == "numba.np.ufunc.gufunc":
+        return Generalized(adopted(builder.py_func), builder._sigs, value.signature)
     if numba is not None and type(value).__module__.startswith("numba.np.ufunc"):
         python = getattr(getattr(value, "_dispatcher", None), "py_func", None)
         return MISSING if python is None else namespace("numpy").vectorize(adopted(python))

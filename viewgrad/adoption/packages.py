@@ -24,6 +24,7 @@ from typing import Any, Final
 from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
+from .generalized import Generalized
 
 PACKAGE: Final = "__viewgrad_package__"  # a global of the modules of an adopted package
 
@@ -290,17 +291,25 @@ def _spec_of(name: str, path: Any) -> ModuleSpec | None:
 
 def _uncompiled(*args: Any, **options: Any) -> Any:
     """Replace `numba.njit` and similar decorators by one that returns the Python function itself."""
-    return args[0] if len(args) == 1 and callable(args[0]) and not options else lambda function: function
+    return args[0] if args and isinstance(args[0], types.FunctionType) else lambda function: function
 
 
 def _vectorized(*args: Any, **options: Any) -> Any:
     """Replace `numba.vectorize` by a function that applies the Python function elementwise."""
-    if len(args) == 1 and isinstance(args[0], types.FunctionType):
+    if args and isinstance(args[0], types.FunctionType):
         return namespace("numpy").vectorize(args[0])
     return lambda function: namespace("numpy").vectorize(function)
 
 
+def _generalized(types: Any, layout: str | None = None, **options: Any) -> Any:
+    """Replace `numba.guvectorize`; without types, its first argument is the layout."""
+    types, layout = ((), types) if layout is None else (types, layout)
+    types = [types] if isinstance(types, str) else types
+    return lambda function: Generalized(function, types, layout)
+
+
 NUMBA: Final[dict[str, Any]] = {
+    "guvectorize": _generalized,
     "jit": _uncompiled,
     "njit": _uncompiled,
     "prange": range,
