@@ -190,6 +190,65 @@ def test_an_idiom_of_packages(package, name):
     assert vg.grad(plain)(0.7) == pytest.approx(gradient)
 
 
+LAZY = {
+    "lazy_loader_of_modules.py": """
+        import importlib
+        def attach(package, modules, names):
+            def __getattr__(name):
+                if name in modules:
+                    return importlib.import_module(f"{package}.{name}")
+                if name in names:
+                    return getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return __getattr__
+    """,
+    "package_that_is_lazy/__init__.py": """
+        from lazy_loader_of_modules import attach
+        __getattr__ = attach(__name__, ["shapes"], {"area": "core", "Square": "core", "NUMBER": "core"})
+    """,
+    "package_that_is_lazy/core.py": """
+        import numpy as np
+        NUMBER = 3
+        def area(x):
+            y = np.zeros(2)
+            y[0] = x
+            return (y * y).sum()
+        class Square:
+            def __init__(self, x):
+                self.sides = np.zeros(4)
+                self.sides[:] = x
+    """,
+    "package_that_is_lazy/shapes.py": """
+        import numpy as np
+        from . import Square, area
+        def f(x):
+            y = np.empty(1)
+            y[0] = area(x) * Square(x).sides.sum()
+            return y[0]
+    """,
+}
+
+
+def test_packages_that_import_their_modules_lazily(tmp_path, monkeypatch):
+    for name, text in LAZY.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(inspect.cleandoc(text) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    adopted = vg.adopt("package_that_is_lazy")
+    try:
+        assert vg.value_and_grad(lambda x: adopted.area(x))(2.0) == (4.0, 4.0)
+        assert vg.value_and_grad(lambda x: adopted.Square(x).sides.sum())(2.0) == (8.0, 4.0)
+        assert vg.value_and_grad(adopted.shapes.f)(2.0) == (32.0, 48.0)
+        assert adopted.shapes is vg.adopt("package_that_is_lazy.shapes") and adopted.NUMBER == 3
+        original = importlib.import_module("package_that_is_lazy")
+        assert original.area is not adopted.area and original.core.np is np
+        with pytest.raises(AttributeError, match="no attribute 'missing'"):
+            adopted.missing
+    finally:
+        for name in [name for name in sys.modules if name.startswith(("package_that_is_lazy", "lazy_loader_of"))]:
+            del sys.modules[name]
+
+
 @pytest.mark.parametrize(
     "value", [np.ones(2), np.float64(1.0), np.float32(1.0), np.int64(1), np.bool_(True), 1.0, 1, [1.0]], ids=repr
 )

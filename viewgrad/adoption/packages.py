@@ -187,7 +187,26 @@ class Package:
         except BaseException:
             self._modules.pop(name, None)
             raise
+        users = names.get("__getattr__")
+        if users is not None:
+            names["__getattr__"] = lambda each: self._adopted(users(each))
         return self._modules.get(name, made)  # the module may have replaced itself by `sys.modules[__name__] = ...`
+
+    def _adopted(self, value: Any) -> Any:
+        """Return the adopted version of a module, function or class of the original package, as a lazy loader finds it.
+
+        Such a loader belongs to another package, and imports the original modules.
+        """
+        is_module = isinstance(value, types.ModuleType)
+        home = getattr(value, "__name__" if is_module else "__module__", None)
+        if type(home) is not str or home.partition(".")[0] not in self.names:
+            return value
+        original = sys.modules.get(home)
+        if is_module:
+            return self.load(home) if value is original else value
+        name = getattr(value, "__name__", "")
+        is_original = original is not None and vars(original).get(name) is value
+        return getattr(self.load(home), name) if is_original else value
 
     def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
         return {**vars(builtins), **BUILTINS, "__import__": self._import(names)}
