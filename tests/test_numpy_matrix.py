@@ -39,11 +39,14 @@ def filtered(np, m):
     return state
 
 
+WHOLE, REAL = np.arange(9).reshape(3, 3), np.linspace(-1.0, 1.0, 9).reshape(3, 3)
 # Functions of NumPy's or viewgrad's namespace and a matrix.
 PROGRAMS = {
     "products": lambda np, m: m * m.T * m,
     "products with vectors": lambda np, m: m * np.matrix([1.0, 2.0, 3.0]).T + m * m[:, 0] * 2.0,
     "products with arrays": lambda np, m: m * np.array([[1.0], [2.0], [0.5]]) + np.eye(3) * m * m[0].T,
+    "products with arrays of others": lambda np, m: WHOLE * m + REAL * m * 3 + (REAL > 0.3) * m + WHOLE[0] * m,
+    "elementwise products": lambda np, m: np.multiply(WHOLE, m) + np.multiply(m, REAL) + np.multiply(REAL, m),
     "numbers": lambda np, m: 2.0 * m - m / 3.0 + m * m[0, 1] + m[1, 1] * m,
     "elementwise": lambda np, m: np.multiply(m, m) + np.sin(m) - np.maximum(m, 0.3),
     "powers": lambda np, m: m**2 + m**-1,
@@ -115,6 +118,17 @@ def of_constants(x):
     a[0, 0] = x
     a[1, 2] = float((CONSTANT[0] * np.matrix([x, 1.0, 2.0]).T)[0, 0])
     return (a * CONSTANT).sum() + (CONSTANT * x)[0, 1] * np.asarray(CONSTANT @ (x * CONSTANT)).max()
+
+
+def of_plain_arrays(x):
+    m = np.asmatrix(np.array([[x, 1.0], [2.0, x * x]]))
+    return (np.array([[1, 2], [3, 4]]) * m + np.array([[True, False], [True, True]]) * m).sum()
+
+
+def test_products_of_whole_numbers_and_matrices_run_unmodified():
+    value, gradient = vg.value_and_grad(of_plain_arrays)(0.7)
+    assert value == pytest.approx(of_plain_arrays(0.7))
+    assert gradient == pytest.approx((of_plain_arrays(0.7 + 1e-6) - of_plain_arrays(0.7 - 1e-6)) / 2e-6)
 
 
 def test_programs_with_matrices_run_unmodified():

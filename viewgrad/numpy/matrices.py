@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import dis
+import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -245,6 +248,8 @@ class matrix:
         return _matrix(abs(self.data))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc is np.multiply and isinstance(inputs[0], np.ndarray) and not kwargs and _is_operator(sys._getframe(1)):
+            return self.__rmul__(inputs[0])
         found = getattr(ufunc, method)(*map(_values, inputs), **{key: _values(each) for key, each in kwargs.items()})
         if ufunc is np.matmul and isinstance(found, Tensor):
             return _as_numpys(found, getattr(ufunc, method), inputs, {})
@@ -266,6 +271,11 @@ class matrix:
             parts = list(map(_of, found))
             return found._make(parts) if hasattr(found, "_make") else tuple(parts)
         return _as_numpys(found, function, args, kwargs) if isinstance(found, Tensor) else found
+
+
+def _is_operator(frame: types.FrameType) -> bool:
+    """Return whether a frame runs an operator, as in `array * matrix`, for which NumPy calls the same ufunc."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
 
 
 def _as_numpys(found: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
