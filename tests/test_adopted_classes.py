@@ -655,3 +655,25 @@ def test_reassigned_bases_of_classes_are_those_of_adopted_code():
         assert adopted(1.0) == program(1.0)
         C.__bases__ = (G,)
     assert vg.adopt(changing)(1.0) == changing(1.0)
+
+
+class Named:
+    """Has a property in place of the attribute that Python sets on classes."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    @property
+    def __name__(self):
+        return f"named {self.factor}"
+
+
+NAMED = Named(2.0)
+
+
+def test_classes_with_a_property_for_the_name():
+    def f(x):
+        made = Named(3.0)
+        return NAMED.factor * x * len(NAMED.__name__) + made.factor * x * len(made.__name__)
+
+    assert vg.value_and_grad(f)(0.5) == (f(0.5), pytest.approx(2 * f(0.5)))

@@ -278,7 +278,7 @@ def refresh_class(made: type) -> None:
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
             continue
-        if name == "__dict__":
+        if name in ("__dict__", "__name__"):
             continue  # a property of that name cannot be set, and is inherited
         is_special = name.startswith("__") and not isinstance(value, FUNCTIONS)
         is_used = callable(value) or value is None or isinstance(value, types.ModuleType) or name == "__annotations__"
