@@ -456,7 +456,7 @@ def slope(program, directions, step) -> float:
             leaf += sign * step * directions[name]
         try:
             ends.append(float(total_of(program.run(moved))))
-        except ValueError:
+        except (ValueError, IndexError):
             return np.inf
     return (ends[0] - ends[1]) / (2 * step)
 

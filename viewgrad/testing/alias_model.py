@@ -238,10 +238,13 @@ class AliasModel:
 
     @staticmethod
     def store(array: Array, index: Any, value: Any) -> None:
-        """Assign `array[index] = value`, without the warning about discarded imaginary parts."""
+        """Assign `array[index] = value`, without the warning about discarded imaginary parts.
+
+        The value is copied, since NumPy may read elements of it that it has written if both have one dimension.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
-            array[index] = value
+            array[index] = np.array(value)
 
 
 def strided(base: Array, size: Any, stride: Any, offset: int) -> Array:
