@@ -153,7 +153,7 @@ import numpy as np
 def kinds(x):
     arrays = type(x) is np.ndarray, type(x) in (list, np.ndarray), {np.ndarray: 1}.get(type(x))
     numbers = type(x) is np.float64, type(x) is np.float32, type(x) is np.int64, type(x) is np.bool_
-    return *arrays, *numbers, type(x) is float, type(x) is int
+    return *arrays, *numbers, type(x) is float, type(x) is int, str(type(x)), f"{type(x)!r}"
 """
 
 

@@ -59,6 +59,9 @@ class ScalarType(type):
     def __hash__(cls) -> int:
         return hash(cls.numpy)
 
+    def __repr__(cls) -> str:
+        return repr(cls.numpy)
+
     def __reduce__(cls) -> Any:
         return cls.numpy.__reduce__
 
@@ -118,6 +121,9 @@ class ArrayType(type):
 
     def __hash__(cls) -> int:
         return hash(Tensor)
+
+    def __repr__(cls) -> str:
+        return repr(np.ndarray)
 
     def __getattr__(cls, name: str) -> Any:
         """Return an attribute of tensors or arrays, for calls such as `np.ndarray.__array_wrap__(self, ...)` in derived
