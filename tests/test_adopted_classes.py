@@ -6,6 +6,7 @@ import abc
 import dataclasses
 import fractions
 import functools
+import gc
 import inspect
 import random
 import sys
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.adoption import registry
 
 ROOT = """\
 import numpy as np
@@ -677,3 +679,16 @@ def test_classes_with_a_property_for_the_name():
         return NAMED.factor * x * len(NAMED.__name__) + made.factor * x * len(made.__name__)
 
     assert vg.value_and_grad(f)(0.5) == (f(0.5), pytest.approx(2 * f(0.5)))
+
+
+def test_the_garbage_collector_may_run_while_an_object_is_adopted(monkeypatch):
+    """The adopted class of the object is referred to weakly until then."""
+
+    class Model:
+        def value(self, x):
+            return 2.0 * x
+
+    original_of_view = registry.original_of_view
+    monkeypatch.setattr(registry, "original_of_view", lambda value: (gc.collect(), original_of_view(value))[1])
+    model = Model()
+    assert vg.grad(lambda x, model=model: model.value(x))(0.5) == 2.0

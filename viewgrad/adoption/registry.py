@@ -421,9 +421,10 @@ class AdoptionRegistry:
                 return handler(self, value)
             if isinstance(value, type):
                 return self._class(value)
-            if self._class(kind) is kind:
+            made = self._class(kind)
+            if made is kind:
                 return self._conversion(value)
-            return self._named_tuple(value) if isinstance(value, tuple) else self._view(value)
+            return self._named_tuple(value) if isinstance(value, tuple) else self._view(value, made)
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a tensor over the memory of an array of numbers, so that values of tensors can be stored in copies of
@@ -642,13 +643,13 @@ class AdoptionRegistry:
             return False
         return not any(is_adopted(value) for value in vars(cls).values() if isinstance(value, FUNCTIONS))
 
-    def _view(self, value: Any) -> Any:
+    def _view(self, value: Any, made: Any) -> Any:
         found = self._views.get(id(value))
         if found is not None and original_of_view(found) is value:
             return found
         if original_of_view(value) is not MISSING:
             return value
-        views = vars(self._classes[id(type(value))])[VIEWS]
+        views = vars(made)[VIEWS]
         if kind_of_contents(views) is not None:
             found = self._views[id(value)] = container_view_of(value, views)
             fetch_contents(found)
