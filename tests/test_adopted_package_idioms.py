@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.adoption.generalized import Generalized
+from viewgrad.adoption.generalized_ufuncs import GeneralizedUfunc
 
 LIBRARIES = ("scipy", "numba")
 NEEDED = {name: pytest.mark.skipif(not importlib.util.find_spec(name), reason=f"needs {name}") for name in LIBRARIES}
@@ -261,7 +261,7 @@ def test_types_of_plain_values_in_an_adopted_package(package, value):
 def test_errors_of_generalized_functions(package):
     adopted = vg.adopt(f"{package}.generalized_functions_of_numba")
     with pytest.raises(ValueError, match="dimension n has lengths 2 and 3"):
-        Generalized(lambda x, y, out: None, (), "(n),(n)->()")(np.ones(2), np.ones(3))
+        GeneralizedUfunc(lambda x, y, out: None, (), "(n),(n)->()")(np.ones(2), np.ones(3))
     with pytest.raises(TypeError, match="no signature of added matches inputs of complex128, float64"):
         adopted.added(np.ones(2) * 1j, 1.0)
     assert adopted.added(np.ones(2, np.float32), np.float32(1)).dtype == np.float32

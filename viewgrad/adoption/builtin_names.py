@@ -49,7 +49,7 @@ class NumberType(type):
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
         """Create a class; a class derived from `float` in adopted code is derived from Python's `float`."""
         if any(isinstance(base, NumberType) for base in bases):
-            return type(name, tuple(base.python if isinstance(base, NumberType) else base for base in bases), body)
+            return type(name, tuple(map(_pythons, bases)), body)
         return super().__new__(meta, name, bases, body)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -124,9 +124,10 @@ def _explicit(name: str, plain: Callable[..., Any], dtype: type) -> Callable[...
     """
 
     def method(self: Any, *args: Any) -> Any:
-        if isinstance(self, Tensor) or not any(isinstance(each, Tensor) for each in args):
-            return getattr(self, name)(*args) if isinstance(self, Tensor) else plain(self, *args)
-        return getattr(as_scalar(Tensor(np.asarray(self, dtype)), dtype), name)(*args)
+        if not any(isinstance(each, Tensor) for each in (self, *args)):
+            return plain(self, *args)
+        number = self if isinstance(self, Tensor) else as_scalar(Tensor(np.asarray(self, dtype)), dtype)
+        return getattr(number, name)(*args)
 
     return method
 
@@ -149,8 +150,7 @@ class TypeMeta(type):
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
         """Create a metaclass derived from Python's `type`."""
         if any(isinstance(base, TypeMeta) for base in bases):
-            own = tuple(type if isinstance(base, TypeMeta) else base for base in bases)
-            return type.__new__(type, name, own, body, **options)
+            return type.__new__(type, name, tuple(map(_pythons, bases)), body, **options)
         return super().__new__(meta, name, bases, body)
 
     def __call__(cls, value: Any = MISSING, /, *args: Any, **kwargs: Any) -> Any:
@@ -246,7 +246,7 @@ def _type_of(value: Any) -> Any:
         return found
     if kind is complex:
         return NUMBERS["complex"]
-    if kind is np.ndarray or issubclass(kind, np.generic):  # of the caller of an adopted package
+    if kind is np.ndarray or issubclass(kind, np.generic):  # passed by the caller of an adopted package
         found = counterpart(kind)
         return kind if found is MISSING else found
     return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..tensor.equality import is_same_array
 from .counterparts import MISSING, counterpart, namespace
-from .generalized import Generalized
+from .generalized_ufuncs import GeneralizedUfunc
 from .scipy_objects import of_scipy
 
 Adopt = Callable[[Any], Any]
@@ -152,12 +152,17 @@ def _converted(value: Any, adopted: Adopt) -> Any:
     if type(value).__module__ == "statistics" and type(value).__name__ == "NormalDist":
         return counterpart(type(value))(value.mean, value.stdev)
     numba = sys.modules.get("numba")
-    if numba is not None and hasattr(value, "py_func") and isinstance(value, numba.core.dispatcher.Dispatcher):
+    return MISSING if numba is None else _of_numba(numba, value, adopted)
+
+
+def _of_numba(numba: Any, value: Any, adopted: Adopt) -> Any:
+    """Return the Python function of a compiled function or ufunc, or MISSING for other objects."""
+    if hasattr(value, "py_func") and isinstance(value, numba.core.dispatcher.Dispatcher):
         return adopted(value.py_func)
+    if not type(value).__module__.startswith("numba.np.ufunc"):
+        return MISSING
     builder = getattr(value, "gufunc_builder", None)
-    if numba is not None and builder is not None and type(value).__module__ == "numba.np.ufunc.gufunc":
-        return Generalized(adopted(builder.py_func), builder._sigs, value.signature)
-    if numba is not None and type(value).__module__.startswith("numba.np.ufunc"):
-        python = getattr(getattr(value, "_dispatcher", None), "py_func", None)
-        return MISSING if python is None else namespace("numpy").vectorize(adopted(python))
-    return MISSING
+    if builder is not None:
+        return GeneralizedUfunc(adopted(builder.py_func), builder._sigs, value.signature)
+    python = getattr(getattr(value, "_dispatcher", None), "py_func", None)
+    return MISSING if python is None else namespace("numpy").vectorize(adopted(python))

@@ -24,7 +24,7 @@ from typing import Any, Final
 from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
-from .generalized import Generalized
+from .generalized_ufuncs import GeneralizedUfunc
 
 PACKAGE: Final = "__viewgrad_package__"  # a global of the modules of an adopted package
 
@@ -324,7 +324,7 @@ def _generalized(types: Any, layout: str | None = None, **options: Any) -> Any:
     """Replace `numba.guvectorize`; without types, its first argument is the layout."""
     types, layout = ((), types) if layout is None else (types, layout)
     types = [types] if isinstance(types, str) else types
-    return lambda function: Generalized(function, types, layout)
+    return lambda function: GeneralizedUfunc(function, types, layout)
 
 
 NUMBA: Final[dict[str, Any]] = {

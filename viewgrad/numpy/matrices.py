@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import dis
 import sys
-import types
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from ..operators.numpy_api.conversion import as_argument, carries_history, plain_values
+from ..tensor.call_sites import instruction_of
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .array_types import ndarray
@@ -248,8 +247,9 @@ class matrix:
         return _matrix(abs(self.data))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if ufunc is np.multiply and isinstance(inputs[0], np.ndarray) and not kwargs and _is_operator(sys._getframe(1)):
-            return self.__rmul__(inputs[0])
+        if ufunc is np.multiply and isinstance(inputs[0], np.ndarray) and not kwargs:
+            if instruction_of(sys._getframe(1)) == "BINARY_OP":  # `array * matrix`, for which NumPy calls the ufunc
+                return self.__rmul__(inputs[0])
         found = getattr(ufunc, method)(*map(_values, inputs), **{key: _values(each) for key, each in kwargs.items()})
         if ufunc is np.matmul and isinstance(found, Tensor):
             return _as_numpys(found, getattr(ufunc, method), inputs, {})
@@ -271,11 +271,6 @@ class matrix:
             parts = list(map(_of, found))
             return found._make(parts) if hasattr(found, "_make") else tuple(parts)
         return _as_numpys(found, function, args, kwargs) if isinstance(found, Tensor) else found
-
-
-def _is_operator(frame: types.FrameType) -> bool:
-    """Return whether a frame runs an operator, as in `array * matrix`, for which NumPy calls the same ufunc."""
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
 
 
 def _as_numpys(found: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -71,6 +71,11 @@ class Site:
     written: ast.expr | None = None
 
 
+def instruction_of(frame: FrameType) -> str:
+    """Return the name of the bytecode instruction that a frame is executing, such as "BINARY_OP"."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]]
+
+
 def site_of(frame: FrameType) -> Site:
     """Return the site that a frame is executing."""
     return _site(frame.f_code, frame.f_lasti)

@@ -5,7 +5,6 @@ An index by integers alone reads one element, as a scalar that is not a view.
 
 from __future__ import annotations
 
-import dis
 import sys
 from operator import setitem
 from typing import Any, Final
@@ -14,6 +13,7 @@ import attrs
 import numpy as np
 
 from ..errors import ViewInPlaceError
+from ..tensor.call_sites import instruction_of
 from ..tensor.creation import as_assigned
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.interceptors import run_with_features
@@ -167,7 +167,7 @@ def _refuse_swapped_rows() -> None:
     code = frame.f_code
     if "shuffle" not in code.co_names and "shuffle" not in code.co_varnames:
         return
-    if dis.opname[code.co_code[frame.f_lasti]] not in ("STORE_SUBSCR", "STORE_SLICE"):
+    if instruction_of(frame) not in ("STORE_SUBSCR", "STORE_SLICE"):
         raise ViewInPlaceError(
             "compiled code assigns a row of this tensor that was overwritten since it was read, as NumPy's shuffle() "
             "does, so that rows would be repeated: use the generators of viewgrad.numpy.random, or "

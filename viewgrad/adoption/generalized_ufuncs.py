@@ -1,4 +1,6 @@
-"""Functions of core dimensions, as declared by `numba.guvectorize`, called in Python for each place of the others."""
+"""Generalized ufuncs, as created by `numba.guvectorize`, whose Python function is called for each index of the loop
+dimensions.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,20 @@ class Declared:
 
     Attributes:
         dtype: its dtype.
-        is_array: whether the function receives an array of one element if there are no core dimensions.
+        is_array: whether it is an array of one element if it has no core dimensions.
     """
 
     dtype: np.dtype[Any]
     is_array: bool
 
 
-class Generalized:
-    """A function of arrays that calls a function for each place along the dimensions that are not core ones.
+class GeneralizedUfunc:
+    """A function that calls another one for each index of its loop dimensions: those that are not core dimensions.
 
     Arguments:
         function: a function of the inputs and the outputs, which writes the outputs in place.
-        signatures: the types of its arguments, as objects of Numba or text such as "void(float64[:], float64[:])". The
-            first one is used to which all inputs can be cast; without any, the dtypes are those of the inputs.
+        signatures: the types of its arguments, as objects of Numba or text such as "void(float64[:], float64[:])". A
+            call uses the first signature to which its inputs can be cast. If there is none, the inputs are not cast.
         layout: the core dimensions, such as "(n),()->(n)".
     """
 
@@ -50,24 +52,24 @@ class Generalized:
         np_, count = namespace("numpy"), len(self._inputs)
         inputs = [np_.asarray(each) for each in args[:count]]
         types, sizes = self._types([each.dtype for each in inputs]), self._sizes(inputs)
-        outer = np.broadcast_shapes(*[
+        loop = np.broadcast_shapes(*[
             each.shape[: each.ndim - len(names)] for each, names in zip(inputs, self._inputs, strict=True)
         ])
         cores = [tuple(sizes[name] for name in names) for names in (*self._inputs, *self._outputs)]
         outputs = list(args[count:]) or ([] if out is None else list(out) if isinstance(out, tuple) else [out])
         if not outputs:
             declared = zip(cores[count:], types[count:], strict=True)
-            outputs = [np_.zeros((*outer, *core), one.dtype) for core, one in declared]
+            outputs = [np_.zeros((*loop, *core), one.dtype) for core, one in declared]
         arrays = [
-            np_.broadcast_to(each.astype(one.dtype), (*outer, *core))
+            np_.broadcast_to(each.astype(one.dtype), (*loop, *core))
             for each, one, core in zip(inputs, types[:count], cores[:count], strict=True)
         ]
         arguments = [
             each[..., np.newaxis] if not core and one.is_array else each
             for each, one, core in zip((*arrays, *outputs), types, cores, strict=True)
         ]
-        for place in np.ndindex(*outer):
-            self.function(*[each[place] for each in arguments])
+        for index in np.ndindex(*loop):
+            self.function(*[each[index] for each in arguments])
         found = [each if each.ndim else each[()] for each in outputs]
         return found[0] if len(found) == 1 else tuple(found)
 
