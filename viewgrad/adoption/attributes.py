@@ -20,6 +20,15 @@ resolution_order: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__m
 _LAYOUTS: Final[weakref.WeakKeyDictionary[type, _Layout]] = weakref.WeakKeyDictionary()
 
 
+def hides_class(value: Any) -> bool:
+    """Return whether `isinstance` raises for an object, as for a `weakref.proxy` of an object that is gone."""
+    try:
+        value.__class__  # noqa: B018
+    except Exception:
+        return True
+    return False
+
+
 def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
     """Replace the values of attributes of an object."""
     for name, old in list(attributes_of(value)):

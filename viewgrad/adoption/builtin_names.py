@@ -288,7 +288,7 @@ def adopting_import(
 
 def original_builtin(value: Any) -> Any:
     """Return the built-in class that a class of adopted code replaces, or None."""
-    if isinstance(value, NumberType):
+    if issubclass(type(value), NumberType):
         return value.python
     if value is has_attribute:
         return hasattr

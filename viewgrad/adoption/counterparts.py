@@ -120,7 +120,7 @@ def _imported(module: types.ModuleType) -> types.ModuleType:
 
 def is_module(value: Any) -> bool:
     """Return whether an object is a module."""
-    return isinstance(value, types.ModuleType)
+    return issubclass(type(value), types.ModuleType)
 
 
 def _is_replaced(value: Any, module: types.ModuleType) -> bool:

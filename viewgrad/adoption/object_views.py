@@ -157,7 +157,7 @@ def _can_be_fetched(original: Any, fetched: type) -> bool:
         len(own) <= MOST_ATTRIBUTES
         and all(type(name) is str and name.isidentifier() for name in own)
         and not has_slots(original)
-        and not any(isinstance(value, CONTAINERS) and len(value) > MOST_ITEMS for value in own.values())
+        and not any(type(value) in CONTAINERS and len(value) > MOST_ITEMS for value in own.values())
         and not any(hasattr(fetched, name) and _is_data_descriptor(fetched, name) for name in own)
     )
 
@@ -297,7 +297,7 @@ def _fetch_all(view: Any) -> None:
     if fetched is None:
         return
     others = [(name, value) for name, value in attributes_of(state.original) if name not in state.bound]
-    if any(isinstance(value, CONTAINERS) and len(value) > MOST_ITEMS for _, value in others):
+    if any(type(value) in CONTAINERS and len(value) > MOST_ITEMS for _, value in others):
         return
     for name, _ in others:
         _fetch(view, name)

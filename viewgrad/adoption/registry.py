@@ -27,7 +27,7 @@ from ..tensor.conversions import ADOPTED
 from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
 from ..tensor.tensor import Tensor
-from .attributes import instance_dict, set_instance_dict
+from .attributes import hides_class, instance_dict, set_instance_dict
 from .builtin_names import CLASS_OF_VIEW, original_builtin
 from .caches import Exchange, adopted_cache
 from .classes import (
@@ -412,6 +412,8 @@ class AdoptionRegistry:
             return value
         if kind is np.ndarray:
             return self._array(value)
+        if hides_class(value):
+            return value
         found = counterpart(value)
         if found is not MISSING:
             return found
@@ -837,7 +839,7 @@ def _state_of(partial: functools.partial[Any]) -> list[Any]:
 
 def _held(value: Any) -> Callable[[], Any]:
     """Return a reference for comparing the value of a cell; weak, since functions refer to themselves in cells."""
-    if isinstance(value, (types.FunctionType, type)):
+    if issubclass(type(value), (types.FunctionType, type)):
         return weakref.ref(value)
     return lambda: value
 
@@ -895,14 +897,14 @@ def original_of(value: Any) -> Any:
         function, instance = original_of(value.__func__), original_of(value.__self__)
         same = function is value.__func__ and instance is value.__self__
         return value if same else types.MethodType(function, instance)
-    elif isinstance(value, type):
+    elif issubclass(kind, type):
         made = vars(value).get(CLASS_OF_VIEW, value)
         if ORIGINAL in vars(made):
             return vars(made)[ORIGINAL]
-    elif isinstance(value, tuple) and ORIGINAL in vars(kind):
+    elif issubclass(kind, tuple) and ORIGINAL in vars(kind):
         attributes = instance_dict(value)
         return attributes.owner if type(attributes) is AdoptedTupleAttributes else value
-    found = original_of_view(value) if not isinstance(value, type) else MISSING
+    found = original_of_view(value) if not issubclass(kind, type) else MISSING
     if found is MISSING:
         found = original_of_counterpart(value)
     if found is MISSING:

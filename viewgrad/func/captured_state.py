@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..adoption.attributes import own_attribute
+from ..adoption.attributes import hides_class, own_attribute
 from ..adoption.code_objects import BY_NAME as FUNCTIONS_BY_NAME
 from ..adoption.counterparts import MISSING, is_replaced_module
 from ..adoption.locations import VIEWGRAD, file_of, is_installed, place_of
@@ -42,7 +42,7 @@ def reachable(*roots: Any) -> Iterator[Any]:
     seen: dict[int, Any] = {}
     while stack and len(seen) < LIMIT:
         each = stack.pop()
-        if id(each) in seen or isinstance(each, CLOSED):
+        if id(each) in seen or hides_class(each) or isinstance(each, CLOSED):
             continue
         seen[id(each)] = each
         yield each
@@ -93,9 +93,10 @@ def _variables(content: Mapping[str, Any], names: set[str], is_open: bool) -> li
 
 def _holders(value: Any) -> list[Any]:
     """Return a user's module, or a class and its bases as far as they are the user's."""
-    if isinstance(value, types.ModuleType):
+    kind = type(value)
+    if issubclass(kind, types.ModuleType):
         return [] if is_installed(place_of(vars(value))) else [value]
-    if not isinstance(value, type):
+    if not issubclass(kind, type):
         return []
     return [base for base in value.__mro__ if not is_installed(file_of(base))]
 

@@ -1,0 +1,85 @@
+"""Objects for which `isinstance` raises, as a `weakref.proxy` of an object that is gone, among captured values."""
+
+import weakref
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad import func
+
+
+class Model:
+    def __init__(self):
+        self.weight = np.array([1.0, 2.0, 3.0])
+
+    def value(self, x):
+        return (self.weight * x**2).sum()
+
+
+class Unavailable:
+    """Stands for an object that is created on first use and cannot be yet."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("not available")
+
+
+MODEL = Model()
+ALIVE = weakref.proxy(MODEL)
+GONE = weakref.proxy(Model())
+UNAVAILABLE = Unavailable()
+LISTED, KEYED = [GONE, UNAVAILABLE], {"gone": GONE, "unavailable": UNAVAILABLE}
+POINT = np.array([1.0, 2.0, 3.0])
+TRANSFORMS = {
+    "grad": lambda f: vg.grad(f)(POINT),
+    "func.grad": lambda f: func.grad(f)(POINT),
+    "func.jacfwd": lambda f: func.jacfwd(f)(POINT),
+    "func.vmap": lambda f: vg.grad(lambda x: func.vmap(f)(x).sum())(POINT[None])[0],
+    "checkpoint": lambda f: vg.grad(vg.checkpoint(f))(POINT),
+    "compile": lambda f: vg.compile(f).value_and_grad(POINT)[1],
+}
+
+
+class Holder:
+    def __init__(self):
+        self.model, self.gone, self.unavailable = MODEL, GONE, UNAVAILABLE
+
+    def __call__(self, x, gone=GONE):
+        return self.model.value(x)
+
+
+def of_globals(x):
+    if x is None:
+        print(GONE, UNAVAILABLE, LISTED, KEYED)
+    return MODEL.value(x)
+
+
+def of_closure():
+    gone, unavailable = GONE, [UNAVAILABLE]
+    return lambda x: MODEL.value(x) if x is not None else (gone, unavailable)
+
+
+def of_locals(x):
+    parts = [GONE, UNAVAILABLE, MODEL]
+    return parts[-1].value(x)
+
+
+FUNCTIONS = {
+    "globals": of_globals, "closure": of_closure(), "locals": of_locals, "attributes": Holder(),
+    "a live proxy": lambda x: ALIVE.value(x),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_they_are_captured(name, transform):
+    np.testing.assert_array_equal(TRANSFORMS[transform](FUNCTIONS[name]), 2 * MODEL.weight * POINT)
+
+
+def test_reading_one_raises_what_python_raises():
+    with pytest.raises(ReferenceError):
+        vg.grad(lambda x: GONE.value(x))(POINT)
+    with pytest.raises(RuntimeError, match="not available"):
+        vg.grad(lambda x: x.sum() if isinstance(UNAVAILABLE, float) else x.prod())(POINT)
