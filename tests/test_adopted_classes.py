@@ -8,6 +8,7 @@ import fractions
 import functools
 import gc
 import inspect
+import pickle
 import random
 import sys
 import types
@@ -692,3 +693,32 @@ def test_the_garbage_collector_may_run_while_an_object_is_adopted(monkeypatch):
     monkeypatch.setattr(registry, "original_of_view", lambda value: (gc.collect(), original_of_view(value))[1])
     model = Model()
     assert vg.grad(lambda x, model=model: model.value(x))(0.5) == 2.0
+
+
+class Meta(type):
+    pass
+
+
+class WithMeta(metaclass=Meta):
+    pass
+
+
+class Abstract(abc.ABC):  # noqa: B024
+    pass
+
+
+class Slotted(Named):
+    __slots__ = ("rate",)
+
+
+def classes_of_classes(x):
+    made = type("Made", (Named,), {})
+    kinds = [Named, Slotted, made, int, float, complex, type, Meta, np.ndarray, np.float64, np.int64, type(x), dict]
+    found = [type(kind) is type for kind in kinds] + [type(kind) in (type, Meta) for kind in kinds]
+    found += [type(WithMeta) is Meta, type(Abstract) is abc.ABCMeta, type(type(NAMED)) is type, type(NAMED) is Named]
+    found += [type(Slotted(1.0)) is Slotted, type(made(2.0)) is made, issubclass(Meta, type), isinstance(Named, type)]
+    return [*found, repr(type), type.__name__, type.__module__, type(Named).__name__, pickle.loads(pickle.dumps(type))]
+
+
+def test_the_classes_of_classes_are_pythons():
+    assert vg.adopt(classes_of_classes)(1.0) == classes_of_classes(1.0)

@@ -24,6 +24,7 @@ from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .abstract_classes import AbstractType, get_attribute, has_attribute
+from .attributes import resolution_order
 from .containers import REPORTED
 from .counterparts import MISSING, counterpart, namespace
 
@@ -136,12 +137,9 @@ NUMBERS: Final[dict[str, Any]] = {
     "float": _number_type(FloatType, float, np.float64),
     "complex": _number_type(NumberType, complex, np.complex128),
 }
-for _kind in (NumberType, FloatType):
-    copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
-
 
 # Types that `type` in adopted code returns unchanged.
-SAME: Final = frozenset({int, bool, str, bytes, list, tuple, dict, set, type(None), types.FunctionType, type})
+SAME: Final = frozenset({int, bool, str, bytes, list, tuple, dict, set, type(None), types.FunctionType})
 
 
 class TypeMeta(type):
@@ -175,9 +173,18 @@ class TypeMeta(type):
     def __hash__(cls) -> int:
         return hash(type) if cls is Type else super().__hash__()
 
+    def __repr__(cls) -> str:
+        return repr(type) if cls is Type else super().__repr__()
+
 
 class Type(type, metaclass=TypeMeta):
     """`type` in adopted code, which returns NumPy's type for a tensor, and the adopted `float` class for a float."""
+
+
+Type.__name__ = Type.__qualname__ = "type"
+Type.__module__ = "builtins"
+for _kind in (NumberType, FloatType, TypeMeta):
+    copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"builtins:{cls.__name__}",)))
 
 
 FLOAT: Final = NUMBERS["float"]
@@ -203,7 +210,10 @@ def type_of(value: Any, /) -> Any:
             return OF_TENSORS[type(value._array)]
         except KeyError:
             return _type_of(value)
-    return kind if kind in SAME else _type_of(value)
+    if kind in SAME:
+        return kind
+    found = kind.__dict__.get(CLASS_OF_VIEW)
+    return _type_of(value) if found is None else found
 
 
 # Functions for the classes below in functions that only call them.
@@ -238,7 +248,7 @@ def _type_of(value: Any) -> Any:
     kind = type(value)
     if kind is float:
         return FLOAT
-    if issubclass(kind, Tensor):
+    if Tensor in resolution_order(kind):  # in a sixth of the time of `issubclass`
         own = value.dtype.type if is_scalar(value) else np.ndarray
         found = FLOAT if own is np.float64 else getattr(namespace("numpy"), own.__name__)
         if type(value._array) is own:  # not a traced number
@@ -249,7 +259,10 @@ def _type_of(value: Any) -> Any:
     if kind is np.ndarray or issubclass(kind, np.generic):  # passed by the caller of an adopted package
         found = counterpart(kind)
         return kind if found is MISSING else found
-    return REPORTED.get(kind) or getattr(kind, CLASS_OF_VIEW, kind)
+    if issubclass(kind, type):
+        found = next(each for each in resolution_order(kind) if each.__module__.partition(".")[0] != "viewgrad")
+        return Type if found is type else found
+    return REPORTED.get(kind, kind)
 
 
 def adopting_import(
