@@ -51,6 +51,49 @@ IDIOMS = {
         def f(x):
             return dataclasses.replace(Point(x), x=2 * x, offset=1.0).x * Other(x).x * Point.dimension
     """,
+    "attributes_assigned_to_sys": """
+        import io
+        import sys
+        def f(x):
+            plain, sys.stdout, sys.viewgrad_test = sys.stdout, io.StringIO(), 2.0
+            try:
+                print("text", end="")
+                found = sys.stdout.getvalue()
+            finally:
+                sys.stdout = plain
+            scale = sys.viewgrad_test
+            del sys.viewgrad_test
+            assert not hasattr(sys, "viewgrad_test") and sys.stdout is plain
+            return x * len(found) * scale
+    """,
+    "classes_and_modules_from_calls": """
+        import abc
+        import sys
+        import types
+        Made = type("Made", (), {"scale": lambda self, x: 3.0 * x})
+        assert Made.__module__ == __name__ and type(Made) is type and type(abc.ABC) is abc.ABCMeta
+        assert type(sys) is types.ModuleType and type(sys)("other").__name__ == "other"
+        def f(x):
+            return Made().scale(x)
+    """,
+    "members_of_enums_as_globals": """
+        import enum
+        @enum.global_enum
+        class Side(enum.IntEnum):
+            LEFT = 2
+            RIGHT = 3
+        def f(x):
+            return LEFT * x + RIGHT * x**2
+    """,
+    "registered_abstract_classes": """
+        from collections.abc import Iterable, Sized
+        class Grid:
+            points = 1.0, 2.0
+        Iterable.register(Grid)
+        assert issubclass(Grid, Iterable) and isinstance(Grid(), Iterable) and not issubclass(Grid, Sized)
+        def f(x):
+            return x if isinstance(x, Iterable) else sum(x * each for each in Grid.points)
+    """,
     "classes_of_numbers": """
         from abc import ABC, abstractmethod
         from enum import Enum

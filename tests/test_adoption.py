@@ -1667,3 +1667,25 @@ assert len(calls) <= 18  # two of them are those of f and g
 
 def test_cheap_calls_compare_captured_state_in_few_steps():
     assert in_fresh_interpreter({"cheap": CHEAP}) == {"cheap": "passed"}
+
+
+def test_built_in_names_may_be_added_replaced_and_removed(monkeypatch):
+    def f(x):
+        return scale_of_builtins(x).sum() * abs(-2)  # noqa: F821
+
+    def scale(x):
+        y = np.zeros(2)
+        y[:] = 3.0 * x
+        return y
+
+    g, x = vg.grad(f), np.ones(2)
+    with pytest.raises(NameError, match="scale_of_builtins"):
+        g(x)
+    monkeypatch.setattr("builtins.scale_of_builtins", scale, raising=False)
+    assert g(x).tolist() == [6.0, 6.0]
+    monkeypatch.setattr("builtins.abs", lambda value: 5.0)
+    monkeypatch.setattr("builtins.scale_of_builtins", lambda x: x)
+    assert g(x).tolist() == [5.0, 5.0]
+    monkeypatch.undo()
+    with pytest.raises(NameError, match="scale_of_builtins"):
+        g(x)

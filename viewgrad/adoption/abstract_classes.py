@@ -37,6 +37,10 @@ class AbstractType(abc.ABCMeta):
     def __subclasscheck__(cls, other: type) -> bool:
         return other is cls or issubclass(other, cls.original)
 
+    def register(cls, subclass: Any) -> Any:
+        """Make a class a subclass of Python's abstract class."""
+        return cls.original.register(subclass)
+
     def __getitem__(cls, item: Any) -> Any:
         return cls.original[item]
 

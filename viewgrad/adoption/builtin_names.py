@@ -155,7 +155,11 @@ class TypeMeta(type):
         if cls is Type and not args and not kwargs and value is not MISSING:
             return type_of(value)
         given = args if value is MISSING else (value, *args)
-        return type(*given, **kwargs) if cls is Type else super().__call__(*given, **kwargs)
+        if cls is not Type:
+            return super().__call__(*given, **kwargs)
+        if len(given) == 3 and type(given[2]) is dict and "__module__" not in given[2]:  # which is that of the caller
+            given = *given[:2], {**given[2], "__module__": sys._getframe(1).f_globals.get("__name__")}
+        return type(*given, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, type) if cls is Type else super().__instancecheck__(value)
@@ -260,7 +264,7 @@ def _type_of(value: Any) -> Any:
         found = counterpart(kind)
         return kind if found is MISSING else found
     if issubclass(kind, type):
-        found = next(each for each in resolution_order(kind) if each.__module__.partition(".")[0] != "viewgrad")
+        found = next(each for each in resolution_order(kind) if str(each.__module__).partition(".")[0] != "viewgrad")
         return Type if found is type else found
     return REPORTED.get(kind, kind)
 

@@ -25,7 +25,7 @@ from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS, CALLED, adopting_import
 from .builtin_uses import ANALYZED, faster_builtins
 from .code_objects import assigned_names, looks_up_by_name, mentioned_names
-from .containers import HOLDING
+from .containers import HOLDING, REPORTED
 from .counterparts import MISSING, attributes_of_library, is_module, replaced_attributes
 
 OWN: Final = ("__builtins__", "__getattr__", ADOPTED)  # additional globals of adopted functions
@@ -38,6 +38,7 @@ _ANNOTATIONS: Final = "__annotate__" if "__annotate__" in vars(types.FunctionTyp
 _NAMED: Final = operator.attrgetter("__code__", "__defaults__", "__name__", "__doc__", _ANNOTATIONS, "__kwdefaults__")
 NAMED_PARTS: Final = 6  # the number of these attributes
 _BUILTIN: Final = vars(builtins).get
+BUILTIN_TYPES: Final = (types.BuiltinFunctionType, type)
 
 
 def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
@@ -90,6 +91,7 @@ class _Compared(NamedTuple):
     absent: frozenset[str]
     functions: tuple[str, ...]
     found: tuple[Any, ...]
+    builtin_count: int  # the number of built-in names
     libraries: tuple[tuple[Callable[[str], Any], tuple[str, ...], tuple[Any, ...]], ...]  # attributes of their modules
     own: tuple[types.FunctionType, ...]
     parts: tuple[Any, ...]  # the attributes of all of these, in one tuple
@@ -138,7 +140,7 @@ class AdoptedGlobals:
         self.may_be_assigned = False  # whether adopted code assigns globals, so that `flush` has something to do
         self._lock: Final = lock
         self._renew: Final = renew
-        self._compared = _Compared((), (), frozenset(), (), (), (), (), (), (), ())
+        self._compared = _Compared((), (), frozenset(), (), (), 0, (), (), (), (), ())
         self._has_assigned = False  # whether globals were assigned since `_compared` was noted
         self.containers: tuple[Any, ...] = ()  # the lists and dicts bound here that contain nothing to adopt
 
@@ -225,7 +227,7 @@ class AdoptedGlobals:
         if self._has_assigned:
             with self._lock:
                 self._note_compared()
-        keys, values, absent, functions, found, libraries, own, parts, optional, options = self._compared
+        keys, values, absent, functions, found, builtin_count, libraries, own, parts, optional, options = self._compared
         if not (
             all(map(operator.is_, itertools.chain.from_iterable(map(_NAMED, own)), parts))
             and all(map(is_as_it_was, optional, options))
@@ -234,7 +236,7 @@ class AdoptedGlobals:
                 for function in own:
                     self._renew(function)
                 self._note_compared()
-        if not all(map(operator.is_, map(_BUILTIN, functions), found)):
+        if not all(map(operator.is_, map(_BUILTIN, functions), found)) or len(vars(builtins)) != builtin_count:
             self._refresh_builtins()
         for get, names, before in libraries:
             if not all(map(operator.is_, map(get, names), before)):
@@ -305,9 +307,7 @@ class AdoptedGlobals:
             self.names.pop(name, None)
             plain, mine = vars(builtins).get(name, MISSING), self.names["__builtins__"]
             if plain is not MISSING and mine.setdefault(name, plain) is plain:
-                self._builtins_seen[name] = plain
-                for names in self._faster.values():
-                    names.setdefault(name, plain)
+                self._bind_builtin(name, plain)
             return
         self._note_shadowed(name)
         self._seen[name] = value
@@ -316,6 +316,13 @@ class AdoptedGlobals:
         except BaseException:
             del self._seen[name]
             raise
+
+    def _bind_builtin(self, name: str, value: Any) -> None:
+        """Bind a built-in name, to which the user's program may have assigned a function."""
+        self._builtins_seen[name] = value
+        new = value if type(value) in BUILTIN_TYPES else self._adopted(value)
+        for names in (self.names["__builtins__"], *self._faster.values()):
+            names[name] = new
 
     def _adopted_value(self, value: Any) -> Any:
         new = self._adopted(value)
@@ -381,14 +388,17 @@ class AdoptedGlobals:
             self._note_compared()
 
     def _refresh_builtins(self) -> None:
-        """Apply replacements of built-in functions, such as those made by the compiler while it traces."""
+        """Apply changes of built-in names, such as those made by the compiler while it traces."""
         with self._lock:
-            for name in self._builtins_seen:
+            for name in [*self._builtins_seen, *(self._absent & vars(builtins).keys())]:
                 found = vars(builtins).get(name, MISSING)
                 if found is not MISSING:
-                    self._builtins_seen[name] = found
+                    if name in self._builtins_seen or name not in self.names["__builtins__"]:
+                        self._bind_builtin(name, found)
+                elif name not in BUILTINS:
+                    del self._builtins_seen[name]
                     for names in (self.names["__builtins__"], *self._faster.values()):
-                        names[name] = found
+                        names.pop(name, None)
             self._note_compared()
 
     def _note_compared(self) -> None:
@@ -399,7 +409,8 @@ class AdoptedGlobals:
         self.containers = tuple(value for value in self._bound.values() if type(value) in HOLDING)
         self._compared = _Compared(
             tuple(self._seen), tuple(self._seen.values()), frozenset(self._absent),
-            tuple(functions), tuple(functions.values()), tuple(self._library_values()),
+            tuple(functions), tuple(functions.values()), len(vars(builtins)),
+            tuple(self._library_values()),
             own, tuple(itertools.chain.from_iterable(map(_NAMED, own))), optional, tuple(map(parts_of, optional)),
         )  # fmt: skip
 
@@ -441,5 +452,6 @@ class AdoptedModule(types.ModuleType):
         return f"<adopted module {self.__name__!r}>"
 
 
+REPORTED[AdoptedModule] = types.ModuleType
 # Return the dict of a module itself, which for an adopted module contains the globals of adopted functions.
 own_globals: Final[Callable[[types.ModuleType], dict[str, Any]]] = vars(types.ModuleType)["__dict__"].__get__

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import enum
 import functools
 import importlib
 import importlib.util
@@ -23,6 +24,7 @@ from typing import Any, Final
 
 from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS
+from .containers import REPORTED
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 from .generalized_ufuncs import GeneralizedUfunc
 
@@ -71,8 +73,28 @@ class ReplacedModule(types.ModuleType):
         found = counterpart(value)
         return replacement_of(value) if found is MISSING else found
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the original, such as `sys.stdout`; modules with counterparts remain as they are."""
+        original = vars(self)["__viewgrad_of__"]
+        if is_replaced_module(original.__name__) or name in vars(self):
+            vars(self)[name] = value
+        if not is_replaced_module(original.__name__):
+            setattr(original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        original = vars(self)["__viewgrad_of__"]
+        known = vars(self).pop(name, MISSING)
+        if not is_replaced_module(original.__name__):
+            delattr(original, name)
+        elif known is MISSING:
+            raise AttributeError(f"module {original.__name__!r} has no attribute {name!r}")
+
     def __dir__(self) -> list[str]:
         return dir(vars(self)["__viewgrad_of__"])
+
+
+for _kind in (PackageModule, ReplacedModule):
+    REPORTED[_kind] = types.ModuleType
 
 
 class Modules(MutableMapping[str, Any]):
@@ -122,7 +144,7 @@ class Package:
         # Modules of the standard library whose functions find the module of a class in `sys.modules`.
         self._replaced: Final[dict[str, ReplacedModule]] = {}
         system = ReplacedModule(sys, {"modules": Modules(names, self._modules, self._replaced)})
-        for module, wanted in ((dataclasses, None), (typing, "get_type_hints")):
+        for module, wanted in ((dataclasses, None), (typing, "get_type_hints"), (enum, "global_enum")):
             copies = _with_globals(module, {"sys": system})
             own = copies if wanted is None else {wanted: copies[wanted]}
             others = {name: replacement_of(value) for name, value in vars(module).items()}
