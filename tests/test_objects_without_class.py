@@ -25,6 +25,12 @@ class Unavailable:
         raise RuntimeError("not available")
 
 
+def teardown_module():
+    """Delete the objects, since compiled functions of other tests may capture all variables of all modules."""
+    for name in ("GONE", "UNAVAILABLE", "LISTED", "KEYED"):
+        del globals()[name]
+
+
 MODEL = Model()
 ALIVE = weakref.proxy(MODEL)
 GONE = weakref.proxy(Model())
@@ -76,6 +82,13 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_they_are_captured(name, transform):
     np.testing.assert_array_equal(TRANSFORMS[transform](FUNCTIONS[name]), 2 * MODEL.weight * POINT)
+
+
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+def test_all_variables_of_the_module_are_captured():
+    compiled = vg.compile(lambda x: MODEL.value(x) * len(globals()["ALIVE"].weight))
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled.value_and_grad(POINT)[1], 6 * MODEL.weight * POINT)
 
 
 def test_reading_one_raises_what_python_raises():

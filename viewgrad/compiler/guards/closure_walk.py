@@ -306,8 +306,9 @@ class Walk:
         if is_module:
             self.add(Captured(f"{path}.__dict__", Content(content), CALLED, Content, content))
         for name, value in content.items():
-            is_imported = isinstance(value, types.ModuleType) or name in OF_IMPORTS or (
-                isinstance(value, types.FunctionType | type) and value.__module__ != content.get("__name__")
+            kind = type(value)
+            is_imported = issubclass(kind, types.ModuleType) or name in OF_IMPORTS or (
+                issubclass(kind, (types.FunctionType, type)) and value.__module__ != content.get("__name__")
             )
             if not (is_module and is_imported):
                 self.add(Captured(f"{path}[{name}]", value, ITEM, content, name))
