@@ -14,6 +14,7 @@ import sys
 import types
 import typing
 from collections import namedtuple
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -722,3 +723,149 @@ def classes_of_classes(x):
 
 def test_the_classes_of_classes_are_pythons():
     assert vg.adopt(classes_of_classes)(1.0) == classes_of_classes(1.0)
+
+
+class Recorded:
+    def __set_name__(self, owner, name):
+        self.name = f"_{name}"
+
+    def __get__(self, instance, owner=None):
+        return owner if instance is None else (owner, getattr(instance, self.name))
+
+    def __set__(self, instance, value):
+        setattr(instance, self.name, value)
+
+
+class Counter:
+    calls = 0
+    rate = Recorded()
+
+    def __init__(self, rate=1.0):
+        self.rate = rate
+
+    @classmethod
+    def made(cls, rate):
+        cls.calls += 1
+        return cls(rate)
+
+    @classmethod
+    def is_mine(cls, other):
+        return isinstance(other, cls), type(other) is cls
+
+    @classmethod
+    def its_class(cls):
+        return cls
+
+    of_part = functools.partialmethod(classmethod(lambda cls, n: (cls, n)), 3)
+
+    def ask(self, x):
+        return self.made(x).rate, self.is_mine(self), self.is_mine(type(self)(x)), self.its_class() is type(self)
+
+
+class LaterCounter(Counter):
+    __hash__ = None
+
+
+COUNTER, LATER = Counter(), LaterCounter(2.0)
+
+
+def classes_of_methods(x):
+    found = [COUNTER.ask(x), LATER.ask(x), COUNTER.of_part(), LATER.of_part(), COUNTER.rate, LATER.rate]
+    found += [COUNTER.made(x).rate, LATER.made(x).is_mine(COUNTER), COUNTER.is_mine(LATER)]
+    found += [Counter.calls, LaterCounter.calls, COUNTER.calls, LATER.calls]
+    found += [isinstance(each, Hashable) for each in (COUNTER, LATER, Counter(), LaterCounter())]
+    LaterCounter.its_class = classmethod(lambda cls: (cls, "assigned"))
+    found.append(LATER.its_class())
+    LaterCounter.its_class = lambda self: "a method"
+    found.append(LATER.its_class())
+    del LaterCounter.its_class
+    return [*found, LATER.its_class()]
+
+
+@pytest.fixture
+def counts():
+    yield
+    Counter.calls = 0
+    LaterCounter.calls = 0
+    del LaterCounter.calls
+
+
+
+def test_class_methods_of_the_users_objects_receive_the_users_class(counts):
+    expected = classes_of_methods(1.5)
+    assert (Counter.calls, LaterCounter.calls) == (2, 3)
+    Counter.calls = 0
+    del LaterCounter.calls
+    found = vg.adopt(classes_of_methods)(1.5)
+    assert str(found) == str(expected) and (Counter.calls, LaterCounter.calls) == (2, 3)
+
+
+def test_class_methods_may_be_reassigned_between_calls(monkeypatch):
+    def f(x):
+        return LATER.its_class()
+
+    adopted = vg.adopt(f)
+    assert adopted(1.0) is LaterCounter
+    monkeypatch.setattr(Counter, "its_class", classmethod(lambda cls: (cls is LaterCounter, "base")))
+    assert adopted(1.0) == (True, "base")
+    monkeypatch.setattr(LaterCounter, "its_class", classmethod(lambda cls: (cls is LaterCounter, "own")), raising=False)
+    assert adopted(1.0) == (True, "own")
+    monkeypatch.setattr(LaterCounter, "its_class", lambda self: "a method")
+    assert adopted(1.0) == "a method"
+    monkeypatch.undo()
+    assert adopted(1.0) is LaterCounter
+
+
+class Disguised:
+    """Like the classes of libraries that stand for other objects."""
+
+    __class__ = property(lambda self: dict)
+    __bases__ = property(lambda self: ())
+    __qualname__ = "Disguised"
+
+    def value(self, x):
+        return 2.0 * x
+
+
+DISGUISED = Disguised()
+
+
+def test_classes_with_properties_named_like_the_attributes_of_classes():
+    def f(x):
+        return DISGUISED.value(x) * Disguised().value(x) * (isinstance(DISGUISED, dict) + len(DISGUISED.__bases__))
+
+    assert vg.value_and_grad(f)(1.5) == (f(1.5), 12.0)
+
+
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self, x):
+        """Return the area."""
+
+
+class Labelled(Shape):
+    label = property(lambda self: "label")
+
+
+class Square(Labelled):
+    def area(self, x):
+        return x**2
+
+
+def test_abstract_classes_cannot_be_instantiated():
+    def f(x):
+        class Disc(Shape):
+            def area(self, x):
+                return 3.0 * x**2
+
+        class Unfinished(Labelled):
+            pass
+
+        for kind in (Shape, Labelled, Unfinished):
+            assert inspect.isabstract(kind) and kind.__abstractmethods__ == {"area"}
+            with pytest.raises(TypeError, match="abstract"):
+                kind()
+        assert not inspect.isabstract(Square) and not inspect.isabstract(Disc)
+        return Square().area(x) + Disc().area(x)
+
+    assert vg.value_and_grad(f)(1.5) == (f(1.5), 12.0)

@@ -21,11 +21,12 @@ import pkgutil
 import threading
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from .attributes import resolution_order
 from .builtin_names import CLASS_OF_VIEW
+from .class_descriptors import pass_class
 from .containers import HOLDING, kind_of_contents
 from .counterparts import MISSING, counterpart
 from .locations import VIEWGRAD, file_of
@@ -46,6 +47,8 @@ ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
 BUILTINS: Final = HOLDING | {object, tuple}  # the classes implemented in C from which adopted classes may derive
 PROTOCOLS: Final = ("__array_ufunc__", "__array_function__")
+# Attributes of every class: a property of such a name cannot be set, and is inherited.
+OF_TYPES: Final = frozenset({"__class__", "__dict__", "__name__", "__qualname__", "__bases__", "__base__", "__mro__"})
 FUNCTIONS: Final = (
     types.FunctionType, classmethod, staticmethod, property, functools.cached_property, functools.partialmethod,
     functools.singledispatchmethod, functools._lru_cache_wrapper,
@@ -122,6 +125,9 @@ class AdoptedType(type):
             ancestors = [each for base in cls.__bases__ for each in base.__mro__]
             adopted = {vars(each)[ORIGINAL]: each for each in ancestors if ORIGINAL in vars(each)}
             order = [adopted.get(each, each) for each in original.__mro__[1:]]
+            for each in ancestors:  # such as the counterpart of `threading.Thread`, which derives from it
+                if each not in order and replaced_class(each) in order:
+                    order.insert(order.index(replaced_class(each)), each)
             originals = [each for each in original.__mro__ if each is original or each in adopted]
             found = [cls, InitSubclassGuard, *order, *originals]
         # Python calls this method to determine the order; programs call it afterwards, and get what `__mro__` has.
@@ -175,6 +181,9 @@ class AdoptedType(type):
             reassign_bases(cls, value)
         else:
             super().__setattr__(name, value)
+        views = vars(cls).get(VIEWS)
+        if hasattr(type(value), "__get__") or (views is not None and name in vars(views.__bases__[-1])):
+            _pass_class(cls, (name,))
 
     def __delattr__(cls, name: str) -> None:
         original = vars(cls).get(ORIGINAL)
@@ -183,6 +192,7 @@ class AdoptedType(type):
             _forget_content(cls)
         if original is None or name in vars(cls):
             super().__delattr__(name)
+        _pass_class(cls, (name,))
 
 
 class InitSubclassGuard:
@@ -250,10 +260,19 @@ def adopted_class(
         LISTS: (),
         STATES: set(),
     }
+    if "__class__" in vars(cls):
+        body["__class__"] = vars(cls)["__class__"]  # which cannot be set later
     if "__hash__" in vars(cls):
         body["__hash__"] = cls.__hash__  # until methods are adopted, which may mention a set of objects of the class
-    made: type = type.__new__(_metaclass(type(cls)), cls.__name__, bases, body)
+    kind = next((type(base) for base in bases if replaced_class(base) is not None), type(cls))
+    made: type = type.__new__(_metaclass(kind), cls.__name__, bases, body)
     return made
+
+
+def replaced_class(cls: type) -> Any:
+    """Return the class of Python's library from which a counterpart derives, or None."""
+    found = vars(cls).get("original")
+    return found if isinstance(found, type) and found in resolution_order(cls) else None
 
 
 def refresh_class(made: type) -> None:
@@ -275,11 +294,13 @@ def refresh_class(made: type) -> None:
     if order is not compared[3]:  # bases were reassigned
         bases = tuple(map(adopted, cls.__bases__))
         reassign_bases(made, (cls, *bases) if cls in made.__bases__ else bases)
+    # At first, the views lack inherited class methods too.
+    changed = set() if names else {name for base in compared[3] for name in vars(base)}
     for name, value in list(vars(cls).items()):
         if seen.get(name, MISSING) is value or isinstance(value, types.MemberDescriptorType):
             continue
-        if name in ("__dict__", "__name__"):
-            continue  # a property of that name cannot be set, and is inherited
+        if name in OF_TYPES:
+            continue
         is_special = name.startswith("__") and not isinstance(value, FUNCTIONS)
         is_used = callable(value) or value is None or isinstance(value, types.ModuleType) or name == "__annotations__"
         if is_special and not is_used:
@@ -289,10 +310,16 @@ def refresh_class(made: type) -> None:
             new = _with_counterparts(new)
         seen[name] = value
         type.__setattr__(made, name, new)
+        changed.add(name)
     for name in [name for name in seen if name not in vars(cls)]:
         del seen[name]
         if name in vars(made):
             type.__delattr__(made, name)
+        changed.add(name)
+    _pass_class(made, changed)
+    abstract = vars(cls).get("__abstractmethods__")
+    if abstract is not None and vars(made).get("__abstractmethods__") is not abstract:
+        type.__setattr__(made, "__abstractmethods__", abstract)
     views = vars(made).get(VIEWS)
     for each in (made,) if views is None else (made, views, views.__bases__[-1]):
         for title, value in zip(TITLES, compared[2], strict=True):
@@ -300,6 +327,16 @@ def refresh_class(made: type) -> None:
                 type.__setattr__(each, title, value)
     type.__setattr__(made, COMPARED, compared)
     type.__setattr__(made, LISTS, tuple(value for value in compared[1] if type(value) in HOLDING))
+
+
+def _pass_class(made: type, names: Collection[str]) -> None:
+    """Let class methods that have changed receive the class when they are called by views; see `pass_class`."""
+    views = vars(made).get(VIEWS)
+    if views is not None:
+        pass_class(views.__bases__[-1], made, names)
+    for each in _SUBCLASSES(made):
+        if ORIGINAL in vars(each):
+            _pass_class(each, names)
 
 
 def _with_counterparts(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -340,8 +340,9 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         CLASS_OF_VIEW: made,
         "__new__": lambda kind, *args, **kwargs: made(*args, **kwargs),  # `type(self)(...)` creates no view
         "__viewgrad_lookup__": staticmethod(lookup),
-        "__class__": property(operator.attrgetter(CLASS_OF_VIEW) if is_plain else lambda self: made),
     }
+    if not any("__class__" in vars(base) for base in cls.__mro__[:-1]):
+        body["__class__"] = property(operator.attrgetter(CLASS_OF_VIEW) if is_plain else lambda self: made)
     if cls.__dictoffset__:
         body["__dict__"] = property(_all_attributes)
     for name, method in (("__copy__", _copied), ("__deepcopy__", _deeply_copied)):
@@ -351,7 +352,8 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
         body["__eq__"] = _is_same
         methods: Any = made
         is_of_object = cls.__hash__ is object.__hash__
-        body["__hash__"] = lambda self: hash(_state(self).original) if is_of_object else methods.__hash__(self)
+        hashed = lambda self: hash(_state(self).original) if is_of_object else methods.__hash__(self)  # noqa: E731
+        body["__hash__"] = None if cls.__hash__ is None else hashed
     if hasattr(cls, "__del__"):
         body["__del__"] = lambda self: None
     fetched = type.__new__(type(made), cls.__name__, (FetchedView, made), dict(body))

@@ -41,6 +41,7 @@ from .classes import (
     can_be_made,
     forget_class_values,
     refresh_class,
+    replaced_class,
 )
 from .containers import (
     CONTAINERS,
@@ -618,7 +619,7 @@ class AdoptionRegistry:
             return made
         if not can_be_adopted(cls) or not self._is_users(cls):
             return cls
-        bases = tuple(map(self._class, cls.__bases__))
+        bases = tuple(map(self._base, cls.__bases__))
         if id(cls) in self._classes:  # a method of a base mentions the class
             return self._class(cls)
         try:
@@ -634,6 +635,15 @@ class AdoptionRegistry:
         with self.links() as found:
             refresh_class(made)
         vars(made)[STATES].update(found)
+        return made
+
+    def _base(self, cls: type) -> Any:
+        """Return the adopted class, or the counterpart of a class such as `threading.Thread` that derives from it."""
+        made = self._class(cls)
+        if made is cls:
+            found = counterpart(cls)
+            if isinstance(found, type) and replaced_class(found) is cls:
+                return found
         return made
 
     def _is_users(self, cls: type) -> bool:
