@@ -155,7 +155,68 @@ def by_timer(x):
     return parts[0] * x[0]
 
 
-@pytest.mark.parametrize("program", [by_pool, by_submitted, by_threads, by_timer])
+class Part(threading.Thread):
+    """Calls the constructor of the base explicitly."""
+
+    def __init__(self, x):
+        threading.Thread.__init__(self, name="part")
+        self.x = x
+
+    def run(self):
+        values = np.zeros(1)
+        values[0] = np.sin(self.x)
+        self.found = values[0] * self.x**2
+
+
+class LaterPart(Part):
+    def __init__(self, x):
+        super().__init__(x)
+        self.daemon = True
+
+
+class Pool(ThreadPoolExecutor):
+    def __init__(self):
+        ThreadPoolExecutor.__init__(self, max_workers=2)
+
+
+class Delayed(threading.Timer):
+    def __init__(self, function, *args):
+        super().__init__(0.0, function, args)
+
+
+def by_users_threads(x):
+    class Own(threading.Thread):
+        def __init__(self, x):
+            super().__init__()
+            self.x = x
+
+        def run(self):
+            self.found = np.sin(self.x) * self.x**2
+
+    threads = [kind(v) for kind, v in zip((Part, LaterPart, Own), x, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(isinstance(each, threading.Thread) for each in threads) and not isinstance(threads[2], Part)
+    assert isinstance(threads[1], Part) and not isinstance(threads[0], LaterPart) and threads[0].name == "part"
+    return sum(each.found for each in threads) * x[0]
+
+
+def by_users_pool_and_timer(x):
+    parts = []
+    with Pool() as pool:
+        parts += pool.map(lambda v: np.sin(v) * v**2, x[1:])
+    delayed = Delayed(lambda v: parts.append(np.sin(v) * v**2), x[0])
+    delayed.start()
+    delayed.join()
+    return sum(parts) * x[0]
+
+
+BY_THREADS = [by_pool, by_submitted, by_threads, by_timer, by_users_threads, by_users_pool_and_timer]
+
+
+@pytest.mark.parametrize("program", BY_THREADS)
 @pytest.mark.parametrize("specialize", [None, False, True])
 def test_threads_compute_in_the_modes_of_the_transform(program, specialize):
     def plain(x):

@@ -24,11 +24,13 @@ from ..tensor.trace_hooks import OBSERVER
 class _Counterpart(type):
     """The metaclass of counterparts: instances of the original class count as instances of the counterpart."""
 
+    original: type
+
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.__mro__[1])
+        return isinstance(value, cls.original) if "original" in vars(cls) else super().__instancecheck__(value)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.__mro__[1])
+        return issubclass(other, cls.original) if "original" in vars(cls) else super().__subclasscheck__(other)
 
 
 def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,26 +45,29 @@ def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Thread(threading.Thread, metaclass=_Counterpart):
-    """A thread that runs in the modes in which it was created."""
+    """A thread that runs in the modes in which it was started."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._viewgrad_run = _in_these_modes(super().run)
+    original: Any = threading.Thread
 
-    def run(self) -> None:
-        """Run the target."""
-        self._viewgrad_run()
+    def start(self) -> None:
+        """Start the thread."""
+        run = self.run
+        found = _in_these_modes(run)
+        if found is not run:
+            self.run = found  # type: ignore[method-assign]
+        super().start()
 
 
-class Timer(threading.Timer, metaclass=_Counterpart):
-    """A timer whose function runs in the modes in which the timer was created."""
+class Timer(threading.Timer, Thread):
+    """A timer whose function runs in the modes in which the timer was started."""
 
-    def __init__(self, interval: float, function: Any, args: Any = None, kwargs: Any = None) -> None:
-        super().__init__(interval, _in_these_modes(function), args, kwargs)
+    original: Any = threading.Timer
 
 
 class ThreadPoolExecutor(concurrent.futures.ThreadPoolExecutor, metaclass=_Counterpart):
     """An executor whose calls run in the modes in which they were submitted."""
+
+    original: Any = concurrent.futures.ThreadPoolExecutor
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Submit a call."""
