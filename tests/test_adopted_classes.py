@@ -837,13 +837,13 @@ def test_classes_with_properties_named_like_the_attributes_of_classes():
     assert vg.value_and_grad(f)(1.5) == (f(1.5), 12.0)
 
 
-class Shape(abc.ABC):
+class AbstractShape(abc.ABC):
     @abc.abstractmethod
     def area(self, x):
         """Return the area."""
 
 
-class Labelled(Shape):
+class Labelled(AbstractShape):
     label = property(lambda self: "label")
 
 
@@ -854,14 +854,14 @@ class Square(Labelled):
 
 def test_abstract_classes_cannot_be_instantiated():
     def f(x):
-        class Disc(Shape):
+        class Disc(AbstractShape):
             def area(self, x):
                 return 3.0 * x**2
 
         class Unfinished(Labelled):
             pass
 
-        for kind in (Shape, Labelled, Unfinished):
+        for kind in (AbstractShape, Labelled, Unfinished):
             assert inspect.isabstract(kind) and kind.__abstractmethods__ == {"area"}
             with pytest.raises(TypeError, match="abstract"):
                 kind()

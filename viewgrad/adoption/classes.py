@@ -272,7 +272,7 @@ def adopted_class(
 def replaced_class(cls: type) -> Any:
     """Return the class of Python's library from which a counterpart derives, or None."""
     found = vars(cls).get("original")
-    return found if isinstance(found, type) and found in resolution_order(cls) else None
+    return found if any(each is found for each in resolution_order(cls)) else None
 
 
 def refresh_class(made: type) -> None:
