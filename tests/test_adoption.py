@@ -910,6 +910,7 @@ def test_types_in_adopted_code():
         assert type(x) is float and isinstance(x, float) and type(x) in (int, float)
         assert float is float and int is int and isinstance(2.0, float) and not isinstance(2, float)
         assert type(a) is np.ndarray and isinstance(a, np.ndarray) and isinstance(a, (list, np.ndarray))
+        assert type(a).__module__ == type(np.float32(1.0)).__module__ == np.int64.__module__ == "numpy"
         assert isinstance(a[0], np.float64) and isinstance(a[0], float) and not isinstance(a[0], np.ndarray)
         assert a.dtype == float and a.dtype == np.float64 and np.zeros(2, dtype=float).dtype == np.float64
         assert np.issubdtype(a.dtype, np.floating) and np.issubdtype(a.dtype, float)

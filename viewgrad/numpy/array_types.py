@@ -6,6 +6,8 @@ own: a call casts a tensor differentiably, and converts anything else to NumPy's
 
 from __future__ import annotations
 
+import copyreg
+import pkgutil
 from typing import Any, Final
 
 import numpy as np
@@ -70,7 +72,7 @@ def _scalar_type(numpy: Any) -> Any:
     return ScalarType(
         numpy.__name__,
         (numpy,),
-        {"numpy": numpy, "__module__": "viewgrad.numpy", "__slots__": (), "__doc__": numpy.__doc__},
+        {"numpy": numpy, "__module__": "numpy", "__slots__": (), "__doc__": numpy.__doc__},
     )
 
 
@@ -154,3 +156,8 @@ class ndarray(metaclass=ArrayType):
 
     def __class_getitem__(cls, item: Any) -> Any:
         return np.ndarray[item]
+
+
+ndarray.__module__ = "numpy"  # by which libraries recognize arrays
+for _kind in (ScalarType, ArrayType):
+    copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"viewgrad.numpy:{cls.__name__}",)))
