@@ -484,6 +484,25 @@ def test_vectorize_calls_the_function_as_often_and_in_the_same_order_as_numpy(la
     assert applied(np, vg.Tensor(values)) == applied(numpy, values)
 
 
+@pytest.mark.parametrize(
+    ("function", "otypes"),
+    [
+        (lambda v: [v, 2 * v], [object]), (lambda v: [v], "O"), (lambda v: {"a": v}, [numpy.ndarray]),
+        (lambda v: (v, [v, 1]), [float, object]), (lambda v: "x" * int(v), None), (lambda v: b"x" * int(v), None),
+        (lambda v: (v, "x" * int(v)), None), (lambda v: "xyz", "U"), (lambda v: None, None),
+    ],
+)  # fmt: skip
+def test_objects_and_strings_from_vectorize(function, otypes):
+    for x in (numpy.array([1.0, 2.0, 3.0]), numpy.array([[1.0], [2.0]])):
+        plain = numpy.vectorize(function, otypes)(x)
+        for given in (x, vg.Tensor(x)):
+            made = np.vectorize(function, otypes)(given)
+            for one, expected in zip(made, plain) if isinstance(plain, tuple) else [(made, plain)]:
+                assert one.tolist() == expected.tolist() and one.dtype == expected.dtype
+    slopes = vg.grad(lambda x: numpy.vectorize(lambda v: [v, 2 * v], otypes=[object])(x)[1][1])(numpy.array([1.0, 2.0]))
+    assert slopes.tolist() == [0.0, 2.0]
+
+
 def test_the_first_result_of_vectorize_determines_the_dtype():
     values = [0.4, 1.7, 2.9]
     for signature in (None, "()->()"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -73,7 +74,7 @@ class vectorize:
             if 0 in shape:
                 raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
             found = call((0,) * len(shape))  # NumPy calls the function once more unless it caches this result
-            types = [array(each).dtype for each in (found if isinstance(found, tuple) else (found,))]
+            types = [_type_of_output(each) for each in (found if isinstance(found, tuple) else (found,))]
             first = [found] if self.cache else []
         lengths, places_of = tuple(shape[axis] for axis in axes), [axes.index(axis) for axis in range(len(axes))]
         indices = [tuple(at[place] for place in places_of) for at in np.ndindex(*lengths)]
@@ -96,14 +97,26 @@ class vectorize:
         results = [self.pyfunc(*(each[index] for each in given), **kwargs) for index in np.ndindex(shape)]
         several = isinstance(results[0], tuple)
         columns = list(zip(*results)) if several else [results]
-        types = self.otypes or [array(column[0]).dtype for column in columns]  # as in NumPy, the first result decides
+        types = self.otypes or [_type_of_output(column[0]) for column in columns]  # as in NumPy, the first decides
         made = tuple(_collected(list(column), shape, dtype) for column, dtype in zip(columns, types))
         return made if several else made[0]
+
+
+def _type_of_output(value: Any) -> Any:
+    """Return the dtype of an output that is determined by the first result; strings may be of any length."""
+    dtype = array(value).dtype
+    return dtype.char if dtype.kind in "SU" else dtype
 
 
 def _collected(values: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
     if not values:
         return as_tensors(np.empty(shape, dtype))
+    are_numbers = all(isinstance(each, (Tensor, numbers.Number)) for each in values)
+    if not are_numbers and dtype is not None and np.dtype(dtype) == object:
+        made = np.empty(len(values), object)
+        for place, value in enumerate(values):
+            made[place] = value
+        return made.reshape(shape)
     collected = array(values, dtype)
     return collected.reshape(shape + collected.shape[1:])
 
