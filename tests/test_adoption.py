@@ -961,6 +961,18 @@ def test_texts_of_integers_in_adopted_code_are_those_of_numpy():
     assert "eagerly" not in compiled.explain()
 
 
+def test_texts_of_numbers_in_adopted_code_are_those_of_numpy():
+    def f(x):
+        texts.append([str(v) for v in (x[0], np.float64(0.5), np.float32(0.1), x[0] * 1j, np.sum(x) / 3)])
+        texts[-1] += ["%s" % x[1], f"{x[1]}", f"{x[1]!s}", "{}".format(np.mean(x))]  # noqa: UP031, UP032
+        return x[0] * {"0.5": 2.0}[str(np.float64(0.5))]
+
+    texts = []
+    x = np.array([1.0, 2.0])
+    assert vg.grad(f)(x).tolist() == [2.0, 0.0] and f(x) == 2.0
+    assert texts[0] == texts[1]
+
+
 def test_classes_derived_from_builtin_numbers_in_adopted_code():
     def f(x):
         class Meters(float):

@@ -563,8 +563,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return format(self._array.item(), spec)
 
     def __str__(self) -> str:
-        if is_scalar(self) and self._array.dtype.kind in "biu":
-            return format(self, "")  # as in NumPy, because programs make keys of integers: parameters["W" + str(i)]
+        if is_scalar(self):
+            return format(self, "")  # as in NumPy, because programs make keys of it: parameters["W" + str(i)]
         return str(self._array) if self._is_captured() else repr(self)
 
     def __repr__(self) -> str:
