@@ -94,6 +94,21 @@ IDIOMS = {
         def f(x):
             return x if isinstance(x, Iterable) else sum(x * each for each in Grid.points)
     """,
+    "objects_with_the_array_protocol": """
+        import numpy as np
+        from numpy.testing import assert_allclose
+        class Spectrum:
+            def __init__(self, values):
+                self.values = values
+            def __array__(self, dtype=None, copy=None):
+                found = np.empty(len(self.values))
+                found[:] = self.values
+                return found
+        assert_allclose(Spectrum([1.0, 2.0]), [1.0, 2.0])
+        assert np.asarray(Spectrum([1.0, 2.0])).tolist() == Spectrum([1.0, 2.0]).__array__().tolist() == [1.0, 2.0]
+        def f(x):
+            return np.sin(Spectrum([x, 2 * x])).sum() * np.asarray(Spectrum([x, 3.0]))[0] * Spectrum([x]).__array__()[0]
+    """,
     "classes_of_numbers": """
         from abc import ABC, abstractmethod
         from enum import Enum
@@ -298,6 +313,11 @@ def test_packages_that_import_their_modules_lazily(tmp_path, monkeypatch):
 def test_types_of_plain_values_in_an_adopted_package(package, value):
     name = f"{package}.kinds_of_values"
     assert vg.adopt(name).kinds(value) == importlib.import_module(name).kinds(value)
+
+
+def test_numpy_converts_objects_of_adopted_classes(package):
+    spectrum = vg.adopt(f"{package}.objects_with_the_array_protocol").Spectrum([1.0, 2.0])
+    assert type(np.asarray(spectrum)) is np.ndarray and np.sum(spectrum) == 3.0
 
 
 @NEEDED["numba"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import copyreg
+import functools
 import pkgutil
 import sys
 import types
@@ -231,7 +232,21 @@ def build_class(body: Callable[..., Any], name: str, /, *bases: Any, **options: 
     """
     if "metaclass" in options:
         options["metaclass"] = _pythons(options["metaclass"])
-    return builtins.__build_class__(body, name, *map(_pythons, bases), **options)
+    made = builtins.__build_class__(body, name, *map(_pythons, bases), **options)
+    if isinstance(made, type) and type(vars(made).get("__array__")) is types.FunctionType:
+        type.__setattr__(made, "__array__", _for_numpy(vars(made)["__array__"]))
+    return made
+
+
+def _for_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `__array__` so that it returns arrays, which NumPy demands, for tensors without a history."""
+
+    @functools.wraps(method)
+    def __array__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = method(self, *args, **kwargs)
+        return found.__array__() if isinstance(found, Tensor) and not carries_history(found) else found
+
+    return __array__
 
 
 def _pythons(base: Any) -> Any:
