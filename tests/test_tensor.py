@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -444,3 +445,45 @@ def test_a_tensor_of_a_tensor_with_history_is_refused():
     with pytest.raises(AutogradError, match=r"clone\(\)"):
         vg.Tensor(x * 2.0)
     assert vg.Tensor(vg.zeros(2)).tolist() == [0, 0]
+
+
+class Loaded:
+    """Like the data sets of libraries that read files: NumPy converts it by its `__array__`."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+
+class Prior(Loaded):
+    """Like the arrays of libraries that implement the operators themselves."""
+
+    __array_priority__ = 10.0
+
+    def __rmul__(self, other):
+        return "its product"
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_objects_with_the_array_protocol_are_operands(requires_grad):
+    values, t = np.array([1.0, 2.0]), vg.Tensor([1.0, 2.0], requires_grad=requires_grad)
+    for program in (
+        lambda x, o: x * o, lambda x, o: x + o, lambda x, o: x == o, lambda x, o: x != o, lambda x, o: x < o,
+        lambda x, o: np.maximum(x, o), lambda x, o: np.where(x > 1.0, x, o), lambda x, o: np.dot(x, o),
+        lambda x, o: x @ o,
+    ):  # fmt: skip
+        found, expected = program(t, Loaded([2.0, 2.0])), program(values, Loaded([2.0, 2.0]))
+        assert found.tolist() == expected.tolist()
+    written = t * 1.0
+    written[:] = Loaded([3.0, 4.0])
+    assert written.tolist() == [3.0, 4.0]
+    assert t * Prior([1.0, 2.0]) == "its product"
+
+
+def test_equality_with_unusual_numbers_is_that_of_numpy():
+    values, t = np.array([1.0, 2.0]), vg.Tensor([1.0, 2.0])
+    for other in (range(1, 3), Fraction(1), True, np.True_):
+        assert (t == other).tolist() == (values == other).tolist() == (other == t).tolist()
+        assert (t != other).tolist() == (values != other).tolist()

@@ -7,6 +7,7 @@ the function for operands that cannot be converted, which returns NotImplemented
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -147,11 +148,18 @@ def _where(self: Any, condition: Any, other: Any) -> Any:
 
 
 def _eq(self: Any, other: Any) -> Any:
-    return equal(self, other) if isinstance(other, NUMBERS) else NotImplemented
+    return equal(self, other) if isinstance(other, NUMBERS) or _has_elements(other) else NotImplemented
 
 
 def _ne(self: Any, other: Any) -> Any:
-    return not_equal(self, other) if isinstance(other, NUMBERS) else NotImplemented
+    return not_equal(self, other) if isinstance(other, NUMBERS) or _has_elements(other) else NotImplemented
+
+
+def _has_elements(other: Any) -> bool:
+    """Return whether NumPy compares an object by the values of its elements, although it is of an unusual type."""
+    kind = type(other)
+    defers = hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_priority__")
+    return isinstance(other, (range, Number)) or (hasattr(kind, "__array__") and not defers)
 
 
 _install()

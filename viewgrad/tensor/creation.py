@@ -138,9 +138,9 @@ def as_operand(value: Any) -> Tensor:
         return joined(value) if holds_tensor(value) else Tensor(value)
     if isinstance(value, range):
         return Tensor(np.array(value))
-    tensor = as_its_array(value)
-    if tensor is not value:
-        return tensor  # type: ignore[no-any-return]
+    made = as_its_array(value)
+    if made is not value:
+        return as_operand(made)
     raise UnsupportedTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
@@ -159,10 +159,10 @@ def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
-    """Convert an object that contains tensors to a tensor: the result of its `__array__`, or the items of a sequence.
+    """Convert an object to an array or a tensor: the result of its `__array__`, or the items of a sequence of tensors.
 
-    Other objects are returned unchanged, including those with `__array_ufunc__`, such as quantities with units, which
-    follow rules of their own.
+    Other objects are returned unchanged, including those with `__array_ufunc__`, such as quantities with units, and
+    arrays of other libraries with `__array_priority__`, which follow rules of their own.
 
     Arguments:
         value: the object.
@@ -176,7 +176,8 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
         if hasattr(kind, "__array_ufunc__") and not is_asked:
             return value
         made = value.__array__()
-        return made if isinstance(made, Tensor) else value
+        is_plain = isinstance(made, np.ndarray) and (is_asked or not hasattr(kind, "__array_priority__"))
+        return made if is_plain or isinstance(made, Tensor) else value
     if is_sequence(kind) and not isinstance(value, NO_SEQUENCES):
         items = list(value)
         return joined(items) if holds_tensor(items) else value
