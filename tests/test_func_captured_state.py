@@ -14,6 +14,7 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.errors import CheckpointError
+from viewgrad.func import captured_state
 
 WEIGHT = vg.Tensor([2.0, 3.0])
 space = types.SimpleNamespace(WEIGHT=WEIGHT)
@@ -140,3 +141,13 @@ def test_generators_in_containers_are_restored(held):
     x = vg.ones(2, requires_grad=True)
     y = vg.checkpoint(f)(x)
     assert vg.autograd.grad(y.sum(), x)[0].tolist() == y.tolist()
+
+
+TABLE = {"square": lambda x: x**2, "cube": lambda x: x**3}
+
+
+def test_the_search_does_not_enter_all_that_was_ever_adopted():
+    """Adopted lists and dicts refer to it; in a large program, each call would inspect `LIMIT` objects."""
+    adopted = vg.adopt(lambda x: TABLE["square"](x) + TABLE["cube"](x))
+    assert adopted(2.0) == 12.0
+    assert len(list(captured_state.reachable(adopted))) < 60

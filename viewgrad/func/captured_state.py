@@ -18,6 +18,7 @@ from ..adoption.attributes import hides_class, own_attribute
 from ..adoption.code_objects import BY_NAME as FUNCTIONS_BY_NAME
 from ..adoption.counterparts import MISSING, is_replaced_module
 from ..adoption.locations import VIEWGRAD, file_of, is_installed, place_of
+from ..adoption.registry import AdoptionRegistry
 from ..tensor.tensor import Tensor
 
 LIMIT: Final = 20_000  # the maximal number of inspected objects
@@ -27,8 +28,12 @@ BY_NAME: Final = FUNCTIONS_BY_NAME | {"__dict__", "getmembers", "getclosurevars"
 LONGEST: Final = 200  # the maximal length of a string that may be the name of a variable
 INTERNAL: Final = "__viewgrad_"  # the prefix of attributes that adoption adds to classes
 STATE: Final = (Tensor, np.ndarray, *GENERATORS)
-# Types of objects that refer to no state, and modules, whose variables are found by the names that functions use.
-CLOSED: Final = (str, bytes, int, float, complex, type(None), np.generic, np.ufunc, types.CodeType, types.ModuleType)
+# Types of objects that refer to no state; modules, whose variables are found by the names that functions use; and the
+# registry, to which adopted containers refer, and which refers to all that was ever adopted.
+CLOSED: Final = (
+    str, bytes, int, float, complex, type(None), np.generic, np.ufunc, types.CodeType, types.ModuleType,
+    AdoptionRegistry,
+)  # fmt: skip
 
 
 def reachable(*roots: Any) -> Iterator[Any]:
