@@ -830,6 +830,11 @@ class Disguised:
 DISGUISED = Disguised()
 
 
+def teardown_module():
+    """Delete the object, since compiled functions of other tests may capture all variables of all modules."""
+    del globals()["DISGUISED"]
+
+
 def test_classes_with_properties_named_like_the_attributes_of_classes():
     def f(x):
         return DISGUISED.value(x) * Disguised().value(x) * (isinstance(DISGUISED, dict) + len(DISGUISED.__bases__))
