@@ -29,7 +29,7 @@ class Figure:
         measure: the measured quantity.
         aim: the target, such as "at least 200".
         measured: the measured value; None if it was not measured.
-        met: whether the measured value meets the target; False if there is no measured value.
+        met: whether `measured` meets `aim`; False if `measured` is None.
         detail: for example, where the worst value was found.
     """
 

@@ -38,7 +38,7 @@ class AbstractType(abc.ABCMeta):
         return other is cls or issubclass(other, cls.original)
 
     def register(cls, subclass: Any) -> Any:
-        """Make a class a subclass of Python's abstract class."""
+        """Register a class as a virtual subclass of Python's abstract class."""
         return cls.original.register(subclass)
 
     def __getitem__(cls, item: Any) -> Any:

@@ -45,7 +45,7 @@ def _in_these_modes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Thread(threading.Thread, metaclass=_Counterpart):
-    """A thread that runs in the modes in which it was started."""
+    """A thread that runs in the modes of the code that starts it."""
 
     original: Any = threading.Thread
 
@@ -59,7 +59,7 @@ class Thread(threading.Thread, metaclass=_Counterpart):
 
 
 class Timer(threading.Timer, Thread):
-    """A timer whose function runs in the modes in which the timer was started."""
+    """A timer whose function runs in the modes of the code that starts the timer."""
 
     original: Any = threading.Timer
 
