@@ -464,11 +464,9 @@ def slope(program, directions, step) -> float:
     """Return the slope by differences; infinite if lines that choose by values no longer have matching shapes."""
     ends = []
     for sign in (1, -1):
-        moved = fresh(program.leaves)
-        for name, leaf in moved.items():
-            leaf += sign * step * directions[name]
+        leaves = {name: moved(leaf, sign * step, directions[name]) for name, leaf in program.leaves.items()}
         try:
-            ends.append(float(total_of(program.run(moved))))
+            ends.append(float(total_of(program.run(leaves))))
         except (ValueError, IndexError):
             return np.inf
     return (ends[0] - ends[1]) / (2 * step)

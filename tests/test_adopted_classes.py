@@ -790,7 +790,6 @@ def counts():
     del LaterCounter.calls
 
 
-
 def test_class_methods_of_the_users_objects_receive_the_users_class(counts):
     expected = classes_of_methods(1.5)
     assert (Counter.calls, LaterCounter.calls) == (2, 3)

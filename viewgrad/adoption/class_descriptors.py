@@ -1,4 +1,4 @@
-"""Class methods and other descriptors that receive the class, as accessed through views.
+"""Overrides of class methods, and of other descriptors that use the class, in the classes of views.
 
 The class of a view is an internal one. `model.count()` of a class method must pass the adopted class of the user's
 `Model`, so that `cls is Model`, `isinstance(x, cls)` and `cls.calls += 1` mean what they mean in the user's program.
@@ -22,7 +22,7 @@ OF_OBJECTS: Final = (
 
 
 class WithClass:
-    """A descriptor that passes the adopted class to another descriptor.
+    """A descriptor that calls another one with the adopted class instead of the class of the view.
 
     Arguments:
         descriptor: the other descriptor.
@@ -40,7 +40,7 @@ class WithClass:
 
 
 class DataWithClass(WithClass):
-    """The same for a descriptor to which values can be assigned."""
+    """`WithClass` for a data descriptor."""
 
     __slots__ = ()
 
@@ -52,11 +52,11 @@ class DataWithClass(WithClass):
 
 
 class BoundToClass(staticmethod):  # type: ignore[type-arg]
-    """A class method that is bound to the adopted class already, so that no function written in Python is called."""
+    """A method bound to the adopted class, which is called without a `__get__` written in Python."""
 
 
-def pass_class(views: type, made: type, names: Iterable[str]) -> None:
-    """Let descriptors that are accessed through views receive the adopted class.
+def override_descriptors(views: type, made: type, names: Iterable[str]) -> None:
+    """Update the overrides in a class of views.
 
     Arguments:
         views: the class of views that fetch all attributes at once, from which the others derive.

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from .attributes import resolution_order
 from .builtin_names import CLASS_OF_VIEW
-from .class_descriptors import pass_class
+from .class_descriptors import override_descriptors
 from .containers import HOLDING, kind_of_contents
 from .counterparts import MISSING, counterpart
 from .locations import VIEWGRAD, file_of
@@ -181,9 +181,9 @@ class AdoptedType(type):
             reassign_bases(cls, value)
         else:
             super().__setattr__(name, value)
-        views = vars(cls).get(VIEWS)
-        if hasattr(type(value), "__get__") or (views is not None and name in vars(views.__bases__[-1])):
-            _pass_class(cls, (name,))
+        fetched = _fetched_views(cls)
+        if hasattr(type(value), "__get__") or (fetched is not None and name in vars(fetched)):
+            _override_descriptors(cls, (name,))
 
     def __delattr__(cls, name: str) -> None:
         original = vars(cls).get(ORIGINAL)
@@ -192,7 +192,7 @@ class AdoptedType(type):
             _forget_content(cls)
         if original is None or name in vars(cls):
             super().__delattr__(name)
-        _pass_class(cls, (name,))
+        _override_descriptors(cls, (name,))
 
 
 class InitSubclassGuard:
@@ -316,12 +316,12 @@ def refresh_class(made: type) -> None:
         if name in vars(made):
             type.__delattr__(made, name)
         changed.add(name)
-    _pass_class(made, changed)
+    _override_descriptors(made, changed)
     abstract = vars(cls).get("__abstractmethods__")
     if abstract is not None and vars(made).get("__abstractmethods__") is not abstract:
         type.__setattr__(made, "__abstractmethods__", abstract)
     views = vars(made).get(VIEWS)
-    for each in (made,) if views is None else (made, views, views.__bases__[-1]):
+    for each in (made,) if views is None else (made, views, _fetched_views(made)):
         for title, value in zip(TITLES, compared[2], strict=True):
             if getattr(each, title) != value:
                 type.__setattr__(each, title, value)
@@ -329,14 +329,20 @@ def refresh_class(made: type) -> None:
     type.__setattr__(made, LISTS, tuple(value for value in compared[1] if type(value) in HOLDING))
 
 
-def _pass_class(made: type, names: Collection[str]) -> None:
-    """Let class methods that have changed receive the class when they are called by views; see `pass_class`."""
+def _fetched_views(made: type) -> Any:
+    """Return the class of the views of an adopted class that fetch all attributes at once, or None."""
     views = vars(made).get(VIEWS)
-    if views is not None:
-        pass_class(views.__bases__[-1], made, names)
+    return None if views is None else views.__bases__[-1]
+
+
+def _override_descriptors(made: type, names: Collection[str]) -> None:
+    """Update the overrides of descriptors in the views of an adopted class and of its subclasses."""
+    fetched = _fetched_views(made)
+    if fetched is not None:
+        override_descriptors(fetched, made, names)
     for each in _SUBCLASSES(made):
         if ORIGINAL in vars(each):
-            _pass_class(each, names)
+            _override_descriptors(each, names)
 
 
 def _with_counterparts(method: Callable[..., Any]) -> Callable[..., Any]:

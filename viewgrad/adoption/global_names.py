@@ -390,15 +390,16 @@ class AdoptedGlobals:
     def _refresh_builtins(self) -> None:
         """Apply changes of built-in names, such as those made by the compiler while it traces."""
         with self._lock:
-            for name in [*self._builtins_seen, *(self._absent & vars(builtins).keys())]:
+            for name in list(self._builtins_seen):
                 found = vars(builtins).get(name, MISSING)
                 if found is not MISSING:
-                    if name in self._builtins_seen or name not in self.names["__builtins__"]:
-                        self._bind_builtin(name, found)
-                elif name not in BUILTINS:
-                    del self._builtins_seen[name]
-                    for names in (self.names["__builtins__"], *self._faster.values()):
-                        names.pop(name, None)
+                    self._bind_builtin(name, found)
+                    continue
+                del self._builtins_seen[name]
+                for names in (self.names["__builtins__"], *self._faster.values()):
+                    names.pop(name, None)
+            for name in self._absent & (vars(builtins).keys() - self._builtins_seen.keys()):
+                self._bind(name)
             self._note_compared()
 
     def _note_compared(self) -> None:

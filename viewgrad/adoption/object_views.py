@@ -351,9 +351,12 @@ def view_class(made: type, lookup: Callable[[Any, Any], Any]) -> type:
     if cls.__eq__ is object.__eq__:
         body["__eq__"] = _is_same
         methods: Any = made
-        is_of_object = cls.__hash__ is object.__hash__
-        hashed = lambda self: hash(_state(self).original) if is_of_object else methods.__hash__(self)  # noqa: E731
-        body["__hash__"] = None if cls.__hash__ is None else hashed
+        if cls.__hash__ is None:
+            body["__hash__"] = None
+        elif cls.__hash__ is object.__hash__:
+            body["__hash__"] = lambda self: hash(_state(self).original)
+        else:
+            body["__hash__"] = lambda self: methods.__hash__(self)
     if hasattr(cls, "__del__"):
         body["__del__"] = lambda self: None
     fetched = type.__new__(type(made), cls.__name__, (FetchedView, made), dict(body))

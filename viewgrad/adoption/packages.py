@@ -76,9 +76,10 @@ class ReplacedModule(types.ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of the original, such as `sys.stdout`; modules with counterparts remain as they are."""
         original = vars(self)["__viewgrad_of__"]
-        if is_replaced_module(original.__name__) or name in vars(self):
+        has_counterpart = is_replaced_module(original.__name__)
+        if has_counterpart or name in vars(self):
             vars(self)[name] = value
-        if not is_replaced_module(original.__name__):
+        if not has_counterpart:
             setattr(original, name, value)
 
     def __delattr__(self, name: str) -> None:

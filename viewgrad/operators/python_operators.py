@@ -148,15 +148,17 @@ def _where(self: Any, condition: Any, other: Any) -> Any:
 
 
 def _eq(self: Any, other: Any) -> Any:
-    return equal(self, other) if isinstance(other, NUMBERS) or _has_elements(other) else NotImplemented
+    return equal(self, other) if isinstance(other, NUMBERS) or _is_compared_elementwise(other) else NotImplemented
 
 
 def _ne(self: Any, other: Any) -> Any:
-    return not_equal(self, other) if isinstance(other, NUMBERS) or _has_elements(other) else NotImplemented
+    return not_equal(self, other) if isinstance(other, NUMBERS) or _is_compared_elementwise(other) else NotImplemented
 
 
-def _has_elements(other: Any) -> bool:
-    """Return whether NumPy compares an object by the values of its elements, although it is of an unusual type."""
+def _is_compared_elementwise(other: Any) -> bool:
+    """Return whether NumPy compares an object elementwise: a range, a number, or an object with `__array__` that does
+    not implement the comparison itself.
+    """
     kind = type(other)
     defers = hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_priority__")
     return isinstance(other, (range, Number)) or (hasattr(kind, "__array__") and not defers)
