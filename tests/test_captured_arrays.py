@@ -4,6 +4,7 @@ import collections
 import copy
 import functools
 import statistics
+import threading
 import tracemalloc
 import types
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import DetachedConversionError
+from viewgrad.errors import DetachedConversionError, SavedValueError
+from viewgrad.tensor import captured_storage
+from viewgrad.tensor.saved import SavedCopy
 
 START = np.arange(6.0).reshape(2, 3) + 1.0
 Pair = collections.namedtuple("Pair", "table number")
@@ -340,6 +343,141 @@ def test_a_captured_array_is_saved_after_each_change():
     MATRIX[...] = start
     assert vg.grad(stepped)(u, changes=True) @ direction == pytest.approx(expected, rel=1e-6)
     MATRIX[...] = start
+
+
+SMALL = START[:, :2].copy()
+BYTES = memoryview(SMALL).cast("B").cast("d")  # writes through it are not seen
+ROW = SMALL[0]
+ALIAS = vg.from_numpy(SMALL)
+
+
+def by_memoryview(number):
+    BYTES[0] = number
+
+
+def by_view(number):
+    ROW[0] = number
+
+
+def by_from_numpy(number):
+    ALIAS[0, 0] = number
+
+
+def by_thread(number):
+    thread = threading.Thread(target=by_view, args=(number,))
+    thread.start()
+    thread.join()
+
+
+def by_trace(number):
+    vg.compile(by_view, specialize=True)(number)
+
+
+def alternating(u, write, period, length):
+    for number in range(length):
+        if number % period == 0:
+            write(0.5 + number // period % 2 * 0.25)
+        u = 0.5 * (SMALL @ u) + u
+    if length % 2:
+        write(0.5)  # as it was at the first step
+    return u.sum()
+
+
+WRITERS = [by_view, by_from_numpy, by_thread, by_trace]
+
+
+@pytest.mark.parametrize("length", [99, 100])
+@pytest.mark.parametrize("period", [1, 7, 50, 97])
+@pytest.mark.parametrize("write", WRITERS)
+def test_writes_through_other_arrays_are_seen(write, period, length):
+    u, direction = np.ones(2), np.array([1.0, -2.0])
+    taken = (write, period, length)
+    expected = difference(lambda t: alternating(u + t * direction, by_view, *taken[1:]), 0.0)
+    assert vg.grad(alternating)(u, *taken) @ direction == pytest.approx(expected, rel=1e-6)
+    assert not captured_storage.ASSUMED
+
+
+def test_frequent_writes_by_code_that_is_not_seen():
+    u = np.ones(2)
+    for period in range(1, captured_storage.FIRST // 2 + 1):
+        expected = vg.grad(alternating)(u, by_view, period, 60)
+        assert np.array_equal(vg.grad(alternating)(u, by_memoryview, period, 60), expected)
+
+
+@pytest.mark.parametrize("period", [20, 50, 97])
+def test_other_writes_by_code_that_is_not_seen_raise(period):
+    with pytest.raises(SavedValueError, match="code that viewgrad does not see"):
+        vg.grad(alternating)(np.ones(2), by_memoryview, period, 100)
+    assert not captured_storage.ASSUMED
+
+
+kept = []
+
+
+def failing(u, write):
+    for number in range(100):
+        u = SMALL @ u
+        if number == 90:
+            kept.append(u.sum())
+            write(3.0)
+    raise KeyError
+
+
+@pytest.mark.parametrize("write", [by_memoryview, by_view])
+def test_values_saved_before_an_unseen_write_cannot_be_used(write):
+    SMALL[0, 0] = 0.5
+    kept.clear()
+    u = vg.ones(2, requires_grad=True)
+    with pytest.raises(KeyError):
+        vg.adopt(failing)(u, write)
+    if write is by_memoryview:
+        with pytest.raises(SavedValueError, match="code that viewgrad does not see"):
+            kept[0].backward()
+    else:
+        kept[0].backward()
+        SMALL[0, 0] = 0.5
+        expected = np.linalg.matrix_power(SMALL, 91).sum(axis=0)
+        assert np.array_equal(u.grad, expected) or u.grad == pytest.approx(expected, rel=1e-12)
+
+
+def test_writes_between_calls_are_seen():
+    def run(u):
+        for _ in range(100):
+            u = SMALL @ u
+        return u.sum()
+
+    u, slope = np.ones(2), vg.grad(run)
+    for number in (0.5, 0.25, 0.25, 0.125):
+        SMALL[...] = [[number, 0.5], [0.25, 0.125]]
+        loss = vg.adopt(run)(leaf := vg.Tensor(u, requires_grad=True))
+        expected = np.linalg.matrix_power(SMALL, 100).sum(axis=0)
+        assert slope(u) == pytest.approx(expected, rel=1e-12)
+        SMALL[...] = 7.0
+        loss.backward()
+        assert leaf.grad == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("array", [SMALL, MATRIX])
+def test_a_loop_compares_a_captured_array_rarely(array, monkeypatch):
+    def run(u):
+        for _ in range(1000):
+            u = array @ u
+        return u.sum()
+
+    SMALL[...] = 0.25
+    slope, u = vg.grad(run), np.zeros(len(array))
+    slope(u)
+    count = 0
+    matches = SavedCopy.matches
+
+    def counted(copied, array):
+        nonlocal count
+        count += 1
+        return matches(copied, array)
+
+    monkeypatch.setattr(SavedCopy, "matches", counted)
+    slope(u)
+    assert count < 15
 
 
 HOLDER = collections.Counter({"made": START.copy()})  # an object of a class that is not adopted

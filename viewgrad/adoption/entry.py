@@ -6,11 +6,11 @@ import functools
 import inspect
 import operator
 import sys
-import threading
 import types
 from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Final
 
+from ..tensor.captured_storage import ASSUMED, CALLS, refuse_unseen_writes, settle
 from .counterparts import MISSING, counterpart
 from .global_names import AdoptedGlobals, is_as_it_was, parts_of
 from .registry import PLAIN, AdoptionRegistry, is_adopted, original_of, registry_of
@@ -45,28 +45,31 @@ class AdoptedFunction:
         self._reachable = self._registry.reachable(states)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        depth = _CALLS.depth
+        depth = CALLS.depth
         if not depth:
             self._registry.forget_results()
         further: Sequence[AdoptedGlobals] = ()  # additional globals used by functions and objects among the arguments
         try:
             try:
-                _CALLS.depth = depth + 1
+                CALLS.depth = depth + 1
                 self.refresh()
                 if not (_are_plain(args) and (not kwargs or _are_plain(kwargs.values()))):
                     args, kwargs, further = self._with_arguments(args, kwargs)
                 result = self.function(*args, **kwargs)
             finally:
-                _CALLS.depth = depth
+                CALLS.depth = depth
                 self.flush(further)
+            if ASSUMED and not depth:
+                refuse_unseen_writes()
         except BaseException:
-            _CALLS.depth = depth  # an interruption may have prevented the line above from running
+            CALLS.depth = depth  # an interruption may have prevented the line above from running
             if not depth:
+                settle()
                 self._registry.hand_over(self._reachable)
             raise
         if type(result) not in PLAIN and isinstance(result, Generator):
             return _flushing(result, functools.partial(self.flush, further))
-        return result if _CALLS.depth else self._registry.hand_over(self._reachable, result)
+        return result if CALLS.depth else self._registry.hand_over(self._reachable, result)
 
     def _with_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -148,15 +151,6 @@ def _are_plain(args: Collection[Any]) -> bool:
     return PLAIN.issuperset(map(type, args)) or all(
         type(each) in PLAIN or (type(each) in (tuple, list) and PLAIN.issuperset(map(type, each))) for each in args
     )
-
-
-class _Calls(threading.local):
-    """The calls of adopted functions from outside that are in progress."""
-
-    depth = 0
-
-
-_CALLS: Final = _Calls()
 
 
 def _flushing(generator: Generator[Any, Any, Any], flush: Callable[[], None]) -> Generator[Any, Any, Any]:

@@ -50,9 +50,9 @@ SEQUENCES: Final = (object, list, tuple, deque, UserList)
 
 def number_beside_scalar(value: Any) -> Any:
     """Return a Python number or a 0-d array as a float64, or None for anything else."""
-    if type(value) in NUMBERS:
-        return np.float64(value)
-    return value[()] if type(value) is np.ndarray and not value.ndim and value.dtype is FLOAT64 else None
+    if type(value) is np.ndarray:
+        return value[()] if not value.ndim and value.dtype is FLOAT64 else None
+    return np.float64(value) if type(value) in NUMBERS else None
 
 
 def defers(tensor: Tensor, other: Any, method: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from array import array as TypedArray
 from collections.abc import Mapping
 from numbers import Rational
@@ -12,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import UnsupportedTypeError
+from .captured_storage import SEEN_WRITES, CapturedStorage
 from .modes import GRAD, current_mode
-from .storage import CapturedStorage, Storage
+from .storage import Storage
 from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
 from .trace_hooks import observed
 
@@ -58,6 +60,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     _check_dtype(array.dtype)
     out = from_array(plain_array(array).view())
     out._storage = Storage(out._array, foreign=True)
+    out._storage.windows = SEEN_WRITES
     if current_mode() > GRAD:
         notify_created(out)
     return out
@@ -72,6 +75,7 @@ def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
     storage = CapturedStorage(array)
     out = from_array(storage.root)
     out._storage = storage
+    storage.tensor = weakref.ref(out)
     if current_mode() > GRAD:
         notify_created(out)
     return out

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import FreedGraphError, SavedValueError
 from ..type_aliases import Array
+from .equality import is_same_array
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+LARGE: Final = 2048  # bytes
 
 
 class SavedTensor:
@@ -55,16 +58,42 @@ class SavedCopy(SavedTensor):
         array: the array.
 
     Attributes:
-        elements: the bytes of the copy, to find out whether the array has changed.
+        elements: the bytes of the copy; None if it is large, so that they are not stored twice.
     """
 
     __slots__ = ("dtype", "elements", "shape")
 
     def __init__(self, array: Array) -> None:
         self.array = array.copy()
-        self.elements: Final = self.array.tobytes()
+        self.elements: Final = self.array.tobytes() if array.nbytes < LARGE else None
         self.shape: Final = self.array.shape
         self.dtype: Final = self.array.dtype
+
+    def matches(self, array: Array) -> bool:
+        """Return whether an array has the dtype, shape and bits of the copy."""
+        if self.elements is None:
+            return is_same_array(self.array, array)
+        return array.tobytes() == self.elements and array.shape == self.shape and array.dtype is self.dtype
+
+
+class LostCopy(SavedCopy):
+    """A copy that may differ from the array when it was read; using it raises."""
+
+    __slots__ = ()
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        """Raise: the value is unknown."""
+        raise unseen_write()
+
+
+def unseen_write() -> SavedValueError:
+    """Return the error for a captured array that other code has written to during a call that read it."""
+    return SavedValueError(
+        "an array created outside an adopted function was written to during the call by code that viewgrad does not "
+        "see, such as a memoryview or a function that is not adopted, after the call had saved its value for "
+        "backward; write to the array in adopted code, or read a copy() of it that is made after the write"
+    )
 
 
 class LostTensor(SavedTensor):

@@ -8,7 +8,6 @@ to, or when its version is requested. Until then the tensor itself stores the sa
 from __future__ import annotations
 
 import gc
-import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -17,11 +16,10 @@ import numpy as np
 
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
 from ..type_aliases import Array
-from .equality import is_same_array
 from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Edge, Node, new
 from .refcounts import ALONE_AS_WHOLE, getrefcount
-from .saved import LostTensor, PreservedTensor, SavedCopy, SavedTensor
+from .saved import LostTensor, PreservedTensor, SavedTensor
 from .saved_windows import SavedWindows
 from .trace_hooks import OBSERVER, PROFILER
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 ndarray: Final = np.ndarray
-LARGE: Final = 2048  # bytes; the copy of a captured array of this size is freed with the last node that uses it
 PRESERVED_KEPT: Final = 1000  # the number of the latest copies before writes that a storage records
 
 
@@ -179,12 +176,9 @@ class Storage(VersionCounter):
                 else:
                     windows = self.windows
             return windows.save(array, index)
-        saved: SavedTensor = new(SavedTensor)
         if self.foreign:
-            saved.array = array.copy()
-            if current_mode() & TRACE:
-                OBSERVER.get().preserved(array, saved.array)
-            return saved
+            return copied(array)
+        saved: SavedTensor = new(SavedTensor)
         saved.array = array
         whole = self.whole
         if whole is not None and whole.array is array:  # another thread has saved it in the meantime
@@ -264,6 +258,15 @@ class Storage(VersionCounter):
             self.windows.forget_touched()
 
 
+def copied(array: Array) -> SavedTensor:
+    """Return a copy of memory that other code may write to, as a saved value."""
+    saved = SavedTensor()
+    saved.array = array.copy()
+    if current_mode() & TRACE:
+        OBSERVER.get().preserved(array, saved.array)
+    return saved
+
+
 def _strict_message(touched: list[SavedTensor], writer: str) -> str:
     shapes = " and ".join(str(saved.array.shape) for saved in touched[:3])
     savers = sorted({name for saved in touched for name in _savers(saved)})
@@ -336,7 +339,7 @@ def save(tensor: Tensor) -> SavedTensor:
             if found is None:
                 tensor._saved = found = saved
             return found
-    return storage.save(tensor._array, root_index(tensor, storage))
+    return storage.save(tensor._array, None if storage.foreign else root_index(tensor, storage))
 
 
 def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
@@ -374,58 +377,6 @@ def prepare_write(tensor: Tensor, writer: str = "") -> None:
     elif storage.whole is not None or storage.windows is not None:
         storage.preserve(tensor._array, root_index(tensor, storage), writer)
     storage.version += 1
-
-
-class CapturedStorage(Storage):
-    """The memory of a NumPy array that a function captures: a global, a default or an attribute.
-
-    Numbers may be written to it, as to the array. Values with a history are refused: the array outlives the call, and
-    later readers would find the numbers without the history.
-
-    Attributes:
-        copied: the copy of the whole array that nodes share while its elements do not change; None if it is large.
-        large: the same for a large array.
-    """
-
-    __slots__ = ("copied", "large")
-
-    captured = True
-
-    def __init__(self, array: Array) -> None:
-        super().__init__(array, foreign=True)
-        self.copied: SavedCopy | None = None
-        self.large: weakref.ref[SavedTensor] | None = None
-
-    def save(self, array: Array, index: Any) -> SavedTensor:
-        """Return the saved value of a window: a copy, made only once in a loop that reads the whole array.
-
-        To compare a small array with its copy takes a quarter of the time of copying it.
-        """
-        found = self.copied
-        if (
-            found is not None
-            and array is self.root
-            and array.tobytes() == found.elements
-            and array.shape == found.shape
-            and array.dtype is found.dtype
-            and not current_mode() & TRACE
-        ):
-            return found
-        return self._copy_of(array, index)
-
-    def _copy_of(self, array: Array, index: Any) -> SavedTensor:
-        if array is not self.root:
-            return super().save(array, index)
-        if array.nbytes < LARGE:
-            if current_mode() & TRACE:  # which records the copies that are made in it
-                return super().save(array, index)
-            copied = self.copied = SavedCopy(array)
-            return copied
-        found = None if self.large is None else self.large()
-        if found is None or not is_same_array(found.array, array):
-            found = super().save(array, index)
-            self.large = weakref.ref(found)
-        return found
 
 
 class InferenceScalars(Storage):

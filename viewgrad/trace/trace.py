@@ -17,6 +17,7 @@ from ..func.captured_state import LIMIT, reachable
 from ..func.containers import Containers
 from ..func.tree import Structure, flatten, opaque_parts, paths
 from ..tensor.async_safety import in_own_context
+from ..tensor.captured_storage import refuse_unseen_writes
 from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, TRACE, ModeSwitch
 from ..tensor.saved_windows import address_of
@@ -230,6 +231,7 @@ def _is_constant(value: Any) -> bool:
 @contextmanager
 def observing(tracer: Tracer) -> Any:
     """Install a tracer for a block."""
+    refuse_unseen_writes()  # from here on, copies of captured arrays are recorded
     token = OBSERVER.set(tracer)
     try:
         with ModeSwitch(on=TRACE), seeds_refused(), warnings_refused():
