@@ -8,13 +8,19 @@ Precedence does not depend on the order of imports, and registering a callable t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 Adapter = Callable[..., Any]
+
+# The functions that adapters call if there are no options.
+WITHOUT_OPTIONS: Final[dict[Adapter, Adapter]] = {}
 
 
 class AdapterTable(dict[Any, Adapter]):
     """A mapping from NumPy callables to adapters that refuses to replace an adapter.
+
+    Attributes:
+        plain: the functions to be called instead of the adapters if there are no options.
 
     Example:
         >>> table = AdapterTable()
@@ -30,6 +36,7 @@ class AdapterTable(dict[Any, Adapter]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.plain: Final[dict[Any, Adapter]] = {}
         self._declared: set[Any] = set()
         self._adapted: set[Any] = set()
         self._decorated: set[Any] = set()
@@ -42,11 +49,15 @@ class AdapterTable(dict[Any, Adapter]):
         """
         _register_once(self._declared, key, "is already declared")
         if key not in self._adapted:
-            super().__setitem__(key, adapter)
+            self._set(key, adapter)
 
     def __setitem__(self, key: Any, adapter: Adapter) -> None:
         _register_once(self._adapted, key, "already has an adapter")
+        self._set(key, adapter)
+
+    def _set(self, key: Any, adapter: Adapter) -> None:
         super().__setitem__(key, adapter)
+        self.plain[key] = WITHOUT_OPTIONS.get(adapter, adapter)
 
     def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
         """Replace the adapter of a callable by `decorator(adapter)`; later registrations do not remove it.
@@ -55,7 +66,7 @@ class AdapterTable(dict[Any, Adapter]):
             ValueError: if the callable was decorated before.
         """
         _register_once(self._decorated, key, "is already decorated")
-        super().__setitem__(key, decorator(self[key]))
+        self._set(key, decorator(self[key]))
         self._adapted.add(key)
 
     def update(self, entries: Mapping[Any, Any], /) -> None:  # type: ignore[override]

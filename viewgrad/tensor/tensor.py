@@ -455,7 +455,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self if is_scalar(self) else self.reshape(1)[0]
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        handler = UFUNCS.get((ufunc, kind))
+        handler = UFUNCS.plain.get((ufunc, kind)) if out is None and not kwargs else UFUNCS.get((ufunc, kind))
         if handler is None:
             for settle in LATE:
                 settle()

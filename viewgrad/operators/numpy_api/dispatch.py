@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import UnsupportedTypeError
-from ...tensor.adapters import AdapterTable
+from ...tensor.adapters import WITHOUT_OPTIONS, AdapterTable
 from ...tensor.creation import as_operand, zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...tensor.trace_hooks import array_of
@@ -193,6 +193,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
         return out
 
     call.means = meaning(function)  # type: ignore[attr-defined]
+    WITHOUT_OPTIONS[call] = function
     return call
 
 
