@@ -383,10 +383,12 @@ class SavedValueError(AutogradError):
     """A value that a gradient needs was overwritten by code outside viewgrad.
 
     The write was reported with `increment_version`, but the old value is lost. Or a compiled function must run again
-    for a gradient, as for a third derivative, and a variable or attribute that it reads has changed.
+    for a gradient, as for a third derivative, and a variable or attribute that it reads has changed. Or code that
+    viewgrad does not see, such as a `memoryview`, wrote to a NumPy array while an adopted function was using it.
 
     - `clone()` the tensor before using it in the computation, or write to it through viewgrad.
     - Pass what changes to a compiled function as an argument, a tensor.
+    - Write to the array in the adopted function, or use a copy of it that is made after the write.
 
     Example:
         >>> import viewgrad as vg
