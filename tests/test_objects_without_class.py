@@ -1,6 +1,11 @@
-"""Objects for which `isinstance` raises, as a `weakref.proxy` of an object that is gone, among captured values."""
+"""Captured objects for which `isinstance` raises, as a `weakref.proxy` of an object that is gone, or is wrong, as for a
+mock.
+"""
 
+import types
 import weakref
+from collections import deque
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,9 +30,20 @@ class Unavailable:
         raise RuntimeError("not available")
 
 
+class Standing:
+    """Stands for an object of another class."""
+
+    def __init__(self, kind):
+        self._kind = kind
+
+    @property
+    def __class__(self):
+        return self._kind
+
+
 def teardown_module():
     """Delete the objects, since compiled functions of other tests may capture all variables of all modules."""
-    for name in ("GONE", "UNAVAILABLE", "LISTED", "KEYED"):
+    for name in ("GONE", "UNAVAILABLE", "LISTED", "KEYED", "STANDING"):
         del globals()[name]
 
 
@@ -36,6 +52,11 @@ ALIVE = weakref.proxy(MODEL)
 GONE = weakref.proxy(Model())
 UNAVAILABLE = Unavailable()
 LISTED, KEYED = [GONE, UNAVAILABLE], {"gone": GONE, "unavailable": UNAVAILABLE}
+SHOWN = (
+    int, float, str, tuple, list, dict, set, deque, memoryview, np.ndarray, vg.Tensor, type, property, types.ModuleType,
+    types.FunctionType, types.MethodType, types.SimpleNamespace,
+)  # fmt: skip
+STANDING = [*map(Standing, SHOWN), mock.Mock(spec=dict), mock.MagicMock(spec=[1.0]), mock.MagicMock()]
 POINT = np.array([1.0, 2.0, 3.0])
 TRANSFORMS = {
     "grad": lambda f: vg.grad(f)(POINT),
@@ -89,6 +110,31 @@ def test_all_variables_of_the_module_are_captured():
     compiled = vg.compile(lambda x: MODEL.value(x) * len(globals()["ALIVE"].weight))
     for _ in range(3):
         np.testing.assert_array_equal(compiled.value_and_grad(POINT)[1], 6 * MODEL.weight * POINT)
+
+
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_objects_that_stand_for_others_are_captured(transform):
+    for standing in STANDING:
+        result = TRANSFORMS[transform](lambda x, standing=standing: MODEL.value(x) * bool(standing))
+        np.testing.assert_array_equal(result, 2 * MODEL.weight * POINT * bool(standing))
+
+
+class Wrapper(Standing):
+    def __init__(self, inner):
+        super().__init__(type(inner))
+        self.inner = inner
+
+
+def test_tensors_in_an_object_that_stands_for_another_are_found():
+    wrapper = Wrapper(vg.Tensor([2.0, 3.0, 4.0], requires_grad=True))
+
+    @vg.checkpoint
+    def run(x):
+        return (wrapper.inner * x).sum()
+
+    run(POINT).backward()
+    np.testing.assert_array_equal(wrapper.inner.grad, POINT)
 
 
 def test_reading_one_raises_what_python_raises():

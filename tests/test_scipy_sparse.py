@@ -252,6 +252,12 @@ def test_sparse_jacobian(mode):
     )
 
 
+def test_unknown_formats_raise_scipys_error():
+    array = sparse.csr_array(vg.Tensor([[1.0, 0.0], [0.0, 2.0]], requires_grad=True))
+    with pytest.raises(ValueError, match="Format unknown is unknown"):
+        array.asformat("unknown")
+
+
 def test_groups_of_columns():
     """The columns of an arrow matrix all share the last row, and its rows the last column; reverse mode takes two
     passes.

@@ -29,6 +29,17 @@ def hides_class(value: Any) -> bool:
     return False
 
 
+def hides_type(value: Any) -> bool:
+    """Return whether `isinstance` raises for an object, or takes it for one of a class that it does not derive from.
+
+    An object that stands for another, such as a mock of a dict, has not the memory that code for that class reads.
+    """
+    if hides_class(value):
+        return True
+    shown, kind = value.__class__, type(value)
+    return shown is not kind and not (isinstance(shown, type) and issubclass(kind, shown))
+
+
 def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
     """Replace the values of attributes of an object."""
     for name, old in list(attributes_of(value)):

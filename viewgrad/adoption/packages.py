@@ -45,6 +45,9 @@ class PackageModule(types.ModuleType):
             found = vars(self)[PACKAGE].find(f"{self.__name__}.{name}")
             if found is not None:
                 return found
+        own = vars(self).get("__getattr__")
+        if own is not None:
+            return own(name)  # which has already raised the error of the package
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __repr__(self) -> str:

@@ -427,7 +427,7 @@ class AdoptionRegistry:
             made = self._class(kind)
             if made is kind:
                 return self._conversion(value)
-            return self._named_tuple(value) if isinstance(value, tuple) else self._view(value, made)
+            return self._named_tuple(value) if issubclass(kind, tuple) else self._view(value, made)
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a tensor over the memory of an array of numbers, so that values of tensors can be stored in copies of

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..adoption.attributes import hides_class, own_attribute
+from ..adoption.attributes import hides_type, own_attribute
 from ..adoption.code_objects import BY_NAME as FUNCTIONS_BY_NAME
 from ..adoption.counterparts import MISSING, is_replaced_module
 from ..adoption.locations import VIEWGRAD, file_of, is_installed, place_of
@@ -47,7 +47,13 @@ def reachable(*roots: Any) -> Iterator[Any]:
     seen: dict[int, Any] = {}
     while stack and len(seen) < LIMIT:
         each = stack.pop()
-        if id(each) in seen or hides_class(each) or isinstance(each, CLOSED):
+        if id(each) in seen:
+            continue
+        if hides_type(each):  # what it stands for may be among its attributes
+            seen[id(each)] = each
+            stack.extend(gc.get_referents(each))
+            continue
+        if isinstance(each, CLOSED):
             continue
         seen[id(each)] = each
         yield each

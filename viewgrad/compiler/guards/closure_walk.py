@@ -35,7 +35,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...adoption.attributes import hides_class
+from ...adoption.attributes import hides_type
 from ...operators.numpy_api.public import is_public
 from ...tensor.tensor import Tensor
 from ...trace.tracing.patching import PATCHED
@@ -198,8 +198,8 @@ class Walk:
                     yield from self._queried()
                     return
             seen = self.waiting.popleft()
-            if hides_class(seen.value):
-                seen = Captured(seen.path + "?", Unguarded("it captures an object whose class cannot be read"))
+            if hides_type(seen.value):
+                seen = Captured(seen.path + "?", Unguarded("it captures an object that hides its type"))
             yield seen
             self._open(seen.path, seen.value)
 

@@ -388,11 +388,15 @@ class SparseArray:
         return ARRAYS[f"dok_{'matrix' if self.is_matrix else 'array'}"](self)
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """Convert the array to one of the formats `"csr"`, `"csc"` and `"coo"`."""
+        """Convert the array to one of the formats of SciPy, such as `"csr"`.
+
+        Raises:
+            ValueError: for an unknown format.
+        """
         if format is None or format == self.format:
             return self
-        if format not in ("csr", "csc", "coo"):
-            return getattr(self, f"to{format}")()
+        if format not in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
+            raise ValueError(f"Format {format} is unknown.")
         return getattr(self, f"to{format}")()
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
