@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import sys
 
 import numpy as np
@@ -328,3 +329,73 @@ def test_errors_of_generalized_functions(package):
     with pytest.raises(TypeError, match="no signature of added matches inputs of complex128, float64"):
         adopted.added(np.ones(2) * 1j, 1.0)
     assert adopted.added(np.ones(2, np.float32), np.float32(1)).dtype == np.float32
+
+
+PICKLING = {
+    "package_that_pickles/__init__.py": """
+        import io, pickle
+        from pickle import dumps, loads
+        import numpy as np
+        from .models import Kind, Model, Pair, square
+        def copied(value):
+            return pickle.loads(pickle.dumps(value))
+        def through_file(value):
+            file = io.BytesIO()
+            pickle.dump(value, file)
+            file.seek(0)
+            return pickle.load(file)
+        def by_classes(value):
+            file = io.BytesIO()
+            pickle.Pickler(file, 2).dump(value)
+            return pickle.Unpickler(io.BytesIO(file.getvalue())).load()
+        def imported(value):
+            return loads(dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+        def f(x):
+            model = Model(np.arange(3.0), Kind.SECOND, square, Pair(1, Model.Inner()))
+            for way in (copied, through_file, by_classes, imported):
+                model = way(model)
+                assert type(model) is Model and model.kind is Kind.SECOND and model.power is square
+                assert type(model.pair) is Pair and isinstance(model.pair.second, Model.Inner)
+                assert way([Model, np.sin, len, Model.Inner]) == [Model, np.sin, len, Model.Inner]
+            model.weights[1] = x
+            return model.power(model.weights).sum()
+    """,
+    "package_that_pickles/models.py": """
+        import dataclasses, enum, typing
+        Pair = typing.NamedTuple("Pair", [("first", int), ("second", object)])
+        class Kind(enum.Enum):
+            FIRST, SECOND = 1, 2
+        def square(x):
+            return x * x
+        @dataclasses.dataclass
+        class Model:
+            weights: object
+            kind: Kind
+            power: object
+            pair: Pair
+            class Inner:
+                pass
+    """,
+}
+
+
+def test_packages_that_pickle_their_objects(tmp_path, monkeypatch):
+    for name, text in PICKLING.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(inspect.cleandoc(text) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    adopted = vg.adopt("package_that_pickles")
+    try:
+        assert vg.value_and_grad(adopted.f)(3.0) == (13.0, 6.0)
+        original = importlib.import_module("package_that_pickles")
+        assert original.f(3.0) == 13.0
+        kinds = [adopted.Kind, adopted.Model.Inner, adopted.square]
+        stored = adopted.dumps(kinds)
+        assert pickle.loads(stored) == kinds
+        restored = adopted.loads(pickle.dumps([original.Kind, original.Model.Inner, original.square]))
+        assert restored == kinds
+        with pytest.raises((AttributeError, pickle.PicklingError), match="pickle"):
+            adopted.dumps(lambda x: x)
+    finally:
+        for name in [name for name in sys.modules if name.startswith("package_that_pickles")]:
+            del sys.modules[name]

@@ -14,6 +14,7 @@ import functools
 import importlib
 import importlib.util
 import os
+import pickle
 import sys
 import threading
 import types
@@ -27,6 +28,7 @@ from .builtin_names import BUILTINS
 from .containers import REPORTED
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 from .generalized_ufuncs import GeneralizedUfunc
+from .package_pickling import pickling_functions
 
 PACKAGE: Final = "__viewgrad_package__"  # a global of the modules of an adopted package
 
@@ -154,6 +156,7 @@ class Package:
             others = {name: replacement_of(value) for name, value in vars(module).items()}
             self._replaced[module.__name__] = ReplacedModule(module, others | own)
         self._replaced["sys"] = system
+        self._replaced["pickle"] = ReplacedModule(pickle, pickling_functions(self._reduced, self._member))
         self._lock: Final = threading.RLock()
 
     def load(self, name: str) -> types.ModuleType:
@@ -233,6 +236,23 @@ class Package:
         name = getattr(value, "__name__", "")
         is_original = original is not None and vars(original).get(name) is value
         return getattr(self.load(home), name) if is_original else value
+
+    def _reduced(self, value: Any) -> Any:
+        """Return what pickle stores for a class or function of the package: its name, and the names of the packages."""
+        if isinstance(value, (type, types.FunctionType)):
+            module, name = value.__module__, value.__qualname__
+            if self._member(module, name) is value:
+                return adopted_member, (tuple(sorted(self.names)), module, name)
+        return NotImplemented
+
+    def _member(self, module: Any, name: str) -> Any:
+        """Return a class or function of the package, or MISSING."""
+        if str(module).partition(".")[0] not in self.names:
+            return MISSING
+        found: Any = self.find(module)
+        for part in name.split("."):
+            found = getattr(found, part, MISSING)
+        return found
 
     def _builtins(self, names: dict[str, Any]) -> dict[str, Any]:
         return {**vars(builtins), **BUILTINS, "__import__": self._import(names)}
@@ -376,7 +396,23 @@ def adopted_package(name: str, also: Iterable[str] = ()) -> types.ModuleType:
         found = counterpart(importlib.import_module(name))
         if found is not MISSING:
             return found  # type: ignore[no-any-return]
-    names = frozenset([name.partition(".")[0], *also])
+    return _package_of(frozenset([name.partition(".")[0], *also])).load(name)
+
+
+def adopted_member(names: Iterable[str], module: str, name: str) -> Any:
+    """Return a class or function of an adopted package, as stored by pickle.
+
+    Arguments:
+        names: the names of the packages that were adopted together.
+        module: the name of the module.
+        name: the qualified name of the class or function.
+    """
+    return functools.reduce(getattr, name.split("."), _package_of(frozenset(names)).load(module))
+
+
+def _package_of(names: frozenset[str]) -> Package:
     with _LOCK:
-        package = _PACKAGES.setdefault(names, Package(names))
-    return package.load(name)
+        found = _PACKAGES.get(names)
+        if found is None:
+            found = _PACKAGES[names] = Package(names)
+        return found
