@@ -1,17 +1,20 @@
 """Arrays from the surroundings of adopted functions: their copies hold gradients, and they themselves refuse them."""
 
 import collections
+import contextvars
 import copy
 import functools
 import statistics
 import threading
 import tracemalloc
 import types
+import weakref
 
 import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.adoption.registry import registry_of
 from viewgrad.errors import DetachedConversionError, SavedValueError
 from viewgrad.tensor import captured_storage
 from viewgrad.tensor.saved import SavedCopy
@@ -346,13 +349,19 @@ def test_a_captured_array_is_saved_after_each_change():
 
 
 SMALL = START[:, :2].copy()
-BYTES = memoryview(SMALL).cast("B").cast("d")  # writes through it are not seen
+HIDDEN = collections.UserList([[memoryview(SMALL).cast("B").cast("d")]])  # too deep in it for writes to be expected
 ROW = SMALL[0]
 ALIAS = vg.from_numpy(SMALL)
 
 
-def by_memoryview(number):
-    BYTES[0] = number
+@pytest.fixture
+def no_writers(monkeypatch):
+    """Forget the objects captured by other tests of this and other modules through which arrays may be written to."""
+    monkeypatch.setattr(registry_of(globals()).surroundings, "have_writers", False)
+
+
+def unseen(number):
+    HIDDEN.data[0][0][0] = number
 
 
 def by_view(number):
@@ -388,6 +397,7 @@ WRITERS = [by_view, by_from_numpy, by_thread, by_trace]
 
 @pytest.mark.parametrize("length", [99, 100])
 @pytest.mark.parametrize("period", [1, 7, 50, 97])
+@pytest.mark.usefixtures("no_writers")
 @pytest.mark.parametrize("write", WRITERS)
 def test_writes_through_other_arrays_are_seen(write, period, length):
     u, direction = np.ones(2), np.array([1.0, -2.0])
@@ -397,18 +407,66 @@ def test_writes_through_other_arrays_are_seen(write, period, length):
     assert not captured_storage.ASSUMED
 
 
+@pytest.mark.usefixtures("no_writers")
 def test_frequent_writes_by_code_that_is_not_seen():
     u = np.ones(2)
     for period in range(1, captured_storage.FIRST // 2 + 1):
         expected = vg.grad(alternating)(u, by_view, period, 60)
-        assert np.array_equal(vg.grad(alternating)(u, by_memoryview, period, 60), expected)
+        assert np.array_equal(vg.grad(alternating)(u, unseen, period, 60), expected)
 
 
+@pytest.mark.usefixtures("no_writers")
 @pytest.mark.parametrize("period", [20, 50, 97])
 def test_other_writes_by_code_that_is_not_seen_raise(period):
     with pytest.raises(SavedValueError, match="code that viewgrad does not see"):
-        vg.grad(alternating)(np.ones(2), by_memoryview, period, 100)
+        vg.grad(alternating)(np.ones(2), unseen, period, 100)
     assert not captured_storage.ASSUMED
+
+
+def generated():
+    while True:
+        SMALL[0, 0] = yield
+
+
+GENERATOR = generated()
+next(GENERATOR)
+BYTES, REFERENCE = memoryview(SMALL).cast("B").cast("d"), weakref.ref(SMALL)
+VARIABLE = contextvars.ContextVar("variable")
+VARIABLE.set(SMALL)
+LOCAL, OBJECTS, COUNTER = threading.local(), np.empty(1, object), collections.Counter({"array": SMALL})
+LOCAL.array, OBJECTS[0] = SMALL, SMALL
+PUT = SMALL.__setitem__
+
+
+class Unadopted:
+    def __init_subclass__(cls):
+        raise TypeError
+
+    def write(self, number):
+        SMALL[0, 0] = number
+
+
+UNADOPTED = Unadopted()
+UNADOPTED_WRITERS = {
+    "generator": lambda number: GENERATOR.send(number),
+    "memoryview": lambda number: BYTES.__setitem__(0, number),
+    "weak reference": lambda number: REFERENCE().__setitem__((0, 0), number),
+    "context variable": lambda number: VARIABLE.get().__setitem__((0, 0), number),
+    "local": lambda number: LOCAL.array.__setitem__((0, 0), number),
+    "objects": lambda number: OBJECTS[0].__setitem__((0, 0), number),
+    "counter": lambda number: COUNTER["array"].__setitem__((0, 0), number),
+    "method": lambda number: PUT((0, 0), number),
+    "unadopted": lambda number: UNADOPTED.write(number),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("no_writers")
+@pytest.mark.parametrize("name", UNADOPTED_WRITERS)
+def test_objects_through_which_arrays_are_written_to_are_recognized(name):
+    u, write = np.ones(2), UNADOPTED_WRITERS[name]
+    for period, length in ((50, 99), (97, 100), (20, 61)):
+        expected = vg.grad(alternating)(u, by_view, period, length)
+        assert np.array_equal(vg.grad(alternating)(u, write, period, length), expected)
 
 
 kept = []
@@ -423,14 +481,15 @@ def failing(u, write):
     raise KeyError
 
 
-@pytest.mark.parametrize("write", [by_memoryview, by_view])
+@pytest.mark.usefixtures("no_writers")
+@pytest.mark.parametrize("write", [unseen, by_view])
 def test_values_saved_before_an_unseen_write_cannot_be_used(write):
     SMALL[0, 0] = 0.5
     kept.clear()
     u = vg.ones(2, requires_grad=True)
     with pytest.raises(KeyError):
         vg.adopt(failing)(u, write)
-    if write is by_memoryview:
+    if write is unseen:
         with pytest.raises(SavedValueError, match="code that viewgrad does not see"):
             kept[0].backward()
     else:
@@ -457,6 +516,7 @@ def test_writes_between_calls_are_seen():
         assert leaf.grad == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.usefixtures("no_writers")
 @pytest.mark.parametrize("array", [SMALL, MATRIX])
 def test_a_loop_compares_a_captured_array_rarely(array, monkeypatch):
     def run(u):

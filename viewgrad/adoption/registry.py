@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.captured_storage import Surroundings, settle
 from ..tensor.conversions import ADOPTED
 from ..tensor.creation import as_captured, captured_array
 from ..tensor.signatures import copy_annotations
@@ -73,6 +74,7 @@ from .object_views import (
     view_of,
 )
 from .packages import ReplacedModule
+from .unseen_writers import may_write_unseen
 
 DOCTEST: Final = "<doctest "  # the file of a doctest, whose globals are those of the module that contains it
 MOST_EXAMINED: Final = 1000  # the number of lists and dicts whose contents are compared with those at the last call
@@ -127,6 +129,7 @@ class AdoptionRegistry:
         self._containers: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
         # The attributes of tuples, by the addresses of those of the user's.
         self._tuples: Final[weakref.WeakValueDictionary[int, AdoptedTupleAttributes]] = weakref.WeakValueDictionary()
+        self.surroundings: Final = Surroundings()
         self._arrays: Final[weakref.WeakValueDictionary[int, Tensor]] = weakref.WeakValueDictionary()
         self._cells: Final[weakref.WeakKeyDictionary[Any, list[list[Any]]]] = weakref.WeakKeyDictionary()
         self._remembering: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # cached functions
@@ -414,7 +417,7 @@ class AdoptionRegistry:
         if kind is np.ndarray:
             return self._array(value)
         if hides_class(value):
-            return value
+            return self._unchanged(value)
         found = counterpart(value)
         if found is not MISSING:
             return found
@@ -434,17 +437,24 @@ class AdoptionRegistry:
         it.
         """
         if array.dtype.kind not in "fc" or not array.dtype.isnative:
-            return array
+            return self._unchanged(array)
         found = self._arrays.get(id(array))
         if found is None or captured_array(found) is not array:
-            found = self._arrays[id(array)] = as_captured(array)
+            found = self._arrays[id(array)] = as_captured(array, self.surroundings)
         return found
+
+    def _unchanged(self, value: Any) -> Any:
+        """Return an object that is not adopted, after noting whether arrays may be written to through it."""
+        if not self.surroundings.have_writers and may_write_unseen(value):
+            self.surroundings.have_writers = True
+            settle()
+        return value
 
     def _conversion(self, value: Any) -> Any:
         """Return the replacement of a library's object, which tracks changes of the object, or the object itself."""
         made = converted(value, self.adopted)
         if made is MISSING:
-            return value
+            return self._unchanged(value)
         if may_change(value):
             key = id(made)
             conversions = self._conversions

@@ -2,8 +2,9 @@
 
 Nodes that save such an array share one copy of it. Whether the array still equals the copy is found out by comparing
 them: at each of the first reads, after 8, 16 and 32 more, before each write by viewgrad to memory that other code may
-write to, and at the end of the call. So a loop that reads a large matrix does not compare it in each step. A write by
-other code between two comparisons raises `SavedValueError`: which of the reads came after it is unknown.
+write to, and at the end of the call. So a loop that reads a large matrix does not compare it in each step. In programs
+that use objects through which other code may write to arrays, every read is compared. Should other code write to an
+array between two comparisons after all, `SavedValueError` is raised: which of the reads came after it is unknown.
 """
 
 from __future__ import annotations
@@ -37,11 +38,25 @@ class AdoptedCalls(threading.local):
 CALLS: Final = AdoptedCalls()
 
 
+class Surroundings:
+    """What a program captures.
+
+    Attributes:
+        have_writers: whether it contains objects through which code that is not adopted may write to arrays.
+    """
+
+    have_writers = False
+
+
 class CapturedStorage(Storage):
     """The memory of a NumPy array that a function captures: a global, a default or an attribute.
 
     Numbers may be written to it, as to the array. Values with a history are refused: the array outlives the call, and
     later readers would find the numbers without the history.
+
+    Arguments:
+        array: the array.
+        surroundings: the program that captures it.
 
     Attributes:
         copy: the copy of the whole array that nodes share, as a function that returns it, or None; a large one exists
@@ -53,12 +68,13 @@ class CapturedStorage(Storage):
         tensor: a weak reference to the tensor over the whole array.
     """
 
-    __slots__ = ("assumed", "copy", "equal", "granted", "tensor", "unchecked")
+    __slots__ = ("assumed", "copy", "equal", "granted", "surroundings", "tensor", "unchecked")
 
     captured = True
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array, surroundings: Surroundings) -> None:
         super().__init__(array, foreign=True)
+        self.surroundings: Final = surroundings
         self.windows = SEEN_WRITES
         self.copy: Any = _none
         self.equal = 0
@@ -88,7 +104,8 @@ class CapturedStorage(Storage):
             found = SavedCopy(array)
             self.copy = weakref.ref(found) if found.elements is None else lambda: found
             self.equal = 0
-        if self.equal >= FIRST and CALLS.depth:  # the end of the call compares again
+        # The end of the call compares again.
+        if self.equal >= FIRST and CALLS.depth and not self.surroundings.have_writers:
             self.granted = self.unchecked = FIRST if self.assumed is None else 2 * self.granted
             self.assumed = found
             ASSUMED.add(self)

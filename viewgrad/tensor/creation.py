@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import UnsupportedTypeError
-from .captured_storage import SEEN_WRITES, CapturedStorage
+from .captured_storage import SEEN_WRITES, CapturedStorage, Surroundings
 from .modes import GRAD, current_mode
 from .storage import Storage
 from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
@@ -66,13 +66,14 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return out
 
 
-def as_captured(array: np.ndarray[Any, Any]) -> Tensor:
+def as_captured(array: np.ndarray[Any, Any], surroundings: Surroundings) -> Tensor:
     """Return a tensor over a captured array itself, with its shape and flags, that records no history.
 
     Arguments:
         array: a `numpy.ndarray`, not of a subclass, in native byte order.
+        surroundings: the program that captures it.
     """
-    storage = CapturedStorage(array)
+    storage = CapturedStorage(array, surroundings)
     out = from_array(storage.root)
     out._storage = storage
     storage.tensor = weakref.ref(out)
