@@ -378,8 +378,11 @@ def by_thread(number):
     thread.join()
 
 
+traced_write = vg.compile(by_view, specialize=True)
+
+
 def by_trace(number):
-    vg.compile(by_view, specialize=True)(number)
+    traced_write(number)
 
 
 def alternating(u, write, period, length):

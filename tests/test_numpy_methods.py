@@ -65,11 +65,43 @@ VIEWS = []
 @pytest.mark.parametrize("make", [of_leaf, of_view, with_view])
 def test_setting_shape_raises_if_memory_is_shared(make):
     x = make()
-    with pytest.raises(AutogradError, match="reshape"):
-        x.shape = (2, 1)
+    if make is not of_view:
+        with pytest.raises(AutogradError, match="reshape"):
+            x.shape = (2, 1)
     assert x.shape == (2,)
     with pytest.raises(AutogradError, match="reshape"):
         x.resize(4)
+
+
+def of_reshaped_views(np, x):
+    """Compute with views whose shape is assigned between writes to them, their base and other views."""
+    table = np.zeros((2, 3, 2)) + x[0]
+    flat, rows = table.reshape(-1), table[1]
+    view = table.view()
+    view.shape = (3, 4)
+    view[1] *= x[1]
+    flat[2:8] += x[2]
+    rows.shape = (2, 3)
+    rows[:, 1] = x[:2] * 2.0
+    view.shape = (12,)
+    view *= view
+    rows.shape = -1
+    table[0, 0] = x[1:]
+    return (table * table).sum() + (view * np.arange(12.0)).sum() * x[0] + rows.prod() + flat[3] * x[2]
+
+
+def test_the_shape_of_a_view_can_be_assigned():
+    x, step = numpy.array([0.3, 0.7, -0.4]), 1e-6
+    value, gradient = vg.value_and_grad(lambda x: of_reshaped_views(np, x), adopt=False)(x)
+    assert float(value) == pytest.approx(of_reshaped_views(numpy, x))
+    expected = [
+        (of_reshaped_views(numpy, x + d) - of_reshaped_views(numpy, x - d)) / (2 * step) for d in numpy.eye(3) * step
+    ]
+    assert gradient == pytest.approx(numpy.array(expected), rel=1e-6)
+    view = (leaf(*VALUES) * 1.0)[1:]
+    view.retain_grad()
+    with pytest.raises(AutogradError, match="reshape"):  # its hooks belong to the old shape
+        view.shape = (-1, 1)
 
 
 def test_an_assigned_shape_must_fit_the_memory_as_it_is():
@@ -396,11 +428,30 @@ def test_views_of_numbers_in_dtypes_of_another_size_are_refused(value, dtype):
         vg.Tensor(value).view(dtype)
 
 
-def test_setting_flags_has_no_effect():
-    view = (leaf(*VALUES) * 1.0)[1:]
-    view.setflags(write=False)
+def test_methods_have_numpys_names():
+    """Libraries such as pint decide by the name of a method what they do with its result."""
+    names = [name for name in dir(numpy.ndarray) if not name.startswith("_") and callable(getattr(numpy.ndarray, name))]
+    assert len(names) > 40
+    for name in names:
+        assert getattr(vg.Tensor, name).__name__ == name
+
+
+def test_setting_flags():
+    base = leaf(*VALUES) * 1.0
+    view = base[1:]
+    view.setflags(write=False)  # without effect
     view[...] = 2.0
     assert numpy.all(view == 2.0)
+    base.setflags(write=False)
+    for write in (lambda: base.fill(1.0), lambda: base.__setitem__(0, 1.0), lambda: base.__iadd__(1.0)):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    with pytest.raises(ValueError, match="read-only"):
+        base[1:][0] = 1.0
+    base.setflags(write=True)
+    base[1:] *= 3.0
+    (gradient,) = grad(base.sum(), base)
+    assert numpy.all(base[1:] == 6.0) and numpy.all(gradient == 1.0)
 
 
 # -- sorting in descending order ---------------------------------------------------------------------------------------

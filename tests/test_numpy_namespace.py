@@ -394,3 +394,13 @@ def test_shared_random_generator_of_the_module_mtrand():
     numpy.random.normal()  # noqa: NPY002
     value, gradient = vg.value_and_grad(draw)(1.0)
     assert value + numpy.random.normal() == expected and gradient == 1.0  # noqa: NPY002
+
+
+def test_ufuncs_have_numpys_names():
+    for name in public_names(numpy):
+        value = getattr(numpy, name)
+        if isinstance(value, numpy.ufunc):
+            assert getattr(np, name).__name__ == value.__name__
+    assert np._NoValue is numpy._NoValue
+    x = vg.Tensor([[1.0, 2.0]], requires_grad=True)
+    assert np.sum(x, axis=1, keepdims=np._NoValue, initial=np._NoValue, where=np._NoValue).shape == (1,)

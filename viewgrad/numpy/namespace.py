@@ -65,6 +65,9 @@ def filled(
     return found | {"__getattr__": added_names(module)}
 
 
+MARKERS: Final = frozenset({"_NoValue"})  # private names of NumPy that packages pass as arguments
+
+
 def added_names(module: types.ModuleType) -> Callable[[str], Any]:
     """Return the `__getattr__` of a namespace, which finds its private modules, and attributes that were added to it.
 
@@ -76,6 +79,8 @@ def added_names(module: types.ModuleType) -> Callable[[str], Any]:
         value = vars(module).get(name)
         if isinstance(value, types.ModuleType):
             return replacement_of(value)
+        if name in MARKERS:
+            return value
         home = str(getattr(value, "__module__", None)).partition(".")[0]
         is_added = isinstance(value, NUMBERS) or (callable(value) and home not in LIBRARIES)
         if name.startswith("_") or not is_added:
@@ -97,5 +102,5 @@ def _counterpart(
     if name in own or isinstance(value, (type, types.ModuleType)) or not callable(value):
         return value
     if isinstance(value, np.ufunc):
-        return ufunc(value, name, ways_out.get(name, ""))
+        return ufunc(value, ways_out.get(name, ""))
     return public(name, value, way_out=ways_out.get(name, ""), module=f"viewgrad.{module.__name__}")

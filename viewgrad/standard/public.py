@@ -55,7 +55,7 @@ def common_function(function: Any) -> Any:
         return None
     name, own = OWN[function]
     if isinstance(function, np.ufunc):
-        return ufunc(function, name, doc=_described(own, function))
+        return ufunc(function, doc=_described(own, function))
     general = own if name == "from_dlpack" else CREATORS.get(name)
     creates = general is not None and name != "copy"
     return public(name, function, general=general, own=own, creates=creates, doc=_described(own, function))

@@ -1442,7 +1442,13 @@ class OperatorMethods:
         """Raise an error, since the memory is not exposed."""
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
-        """Do nothing, since tensors are always writable and track their writes."""
+        """Make a tensor read-only or writable; without effect for views, since writes to these are writes to their base.
+
+        Arguments:
+            write: whether elements may be written to; None leaves it as it is.
+            align: ignored, since the memory of tensors is aligned.
+            uic: ignored.
+        """
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-self))."""

@@ -15,7 +15,7 @@ from ...tensor.dlpack import allow_external_writes
 from ...tensor.escapes import has_tangent, record_escape
 from ...tensor.exported_arrays import export_array
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
-from ...tensor.node import AccumulateGrad
+from ...tensor.node import AccumulateGrad, node_of
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
 from ...tensor.storage import scalar_write, storage_of
 from ...tensor.tangents import take_tangents
@@ -89,6 +89,11 @@ def _copy(self: Any, order: Any = "C") -> Any:
 def _conj(self: Any) -> Any:
     """Return the complex conjugate; a real tensor is returned unchanged, as in NumPy."""
     return conj(self) if self.dtype.kind == "c" else self
+
+
+def _conjugate(self: Any) -> Any:
+    """Return the complex conjugate; a real tensor is returned unchanged, as in NumPy."""
+    return _conj(self)
 
 
 conj, contiguous_copy = OPERATORS["conj"].function, OPERATORS["_contiguous_copy"].function
@@ -234,8 +239,21 @@ def _set_shape(self: Tensor, shape: Any) -> None:
     # without memory that is visible elsewhere
     if not self.size and not _carries_history(self) and current_mode() <= GRAD:
         self._array, self._storage, self._view = self._array.reshape(shape), None, None
-    elif self._array.reshape(shape).shape != self.shape:
+    elif self._array.reshape(shape).shape != self.shape and not _reshape_view(self, shape):
         _replace_in_place(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
+
+
+def _reshape_view(self: Tensor, shape: Any) -> bool:
+    """Make a view another view of the same memory, with another shape; return whether that is possible."""
+    edge = current_edge(self)
+    if self._view is None or current_mode() > GRAD or (edge is not None and node_of(edge).hooks is not None):
+        return False
+    made = self.reshape(shape)
+    if made._view is None or made._view.base is not self._view.base:
+        return False
+    self._array, self._view, self._edge = made._array, made._view, made._edge
+    self._storage, self._saved = made._storage, None
+    return True
 
 
 # -- with out= ---------------------------------------------------------------------------------------------------------
@@ -458,7 +476,15 @@ def _ctypes(self: Tensor) -> Any:
 
 
 def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """Do nothing, since tensors are always writable and track their writes."""
+    """Make a tensor read-only or writable; without effect for views, since writes to these are writes to their base.
+
+    Arguments:
+        write: whether elements may be written to; None leaves it as it is.
+        align: ignored, since the memory of tensors is aligned.
+        uic: ignored.
+    """
+    if write is not None and type(self._array) is np.ndarray and self._view is None:
+        self._array.setflags(write=bool(write))
 
 
 def _flags(self: Tensor) -> Any:
@@ -490,7 +516,7 @@ def _install() -> None:
         "searchsorted": _searchsorted,
         "__round__": _round,
         "conj": _conj,
-        "conjugate": _conj,
+        "conjugate": _conjugate,
         "tobytes": _bytes,
         "__bytes__": _bytes,
         "setflags": _setflags,
@@ -503,6 +529,8 @@ def _install() -> None:
     for name, result in (results | {"tofile": "None"}).items():
         methods[name] = _exporting(name, result)
     for name, method in methods.items():
+        if not name.startswith("__"):  # libraries decide by the name of a method
+            method.__name__, method.__qualname__ = name, f"Tensor.{name}"
         setattr(Tensor, name, method)
     properties: dict[str, property] = {
         "flat": property(FlatElements, _set_flat, doc="The elements in row-major order, for reading and writing."),

@@ -28,7 +28,6 @@ class UniversalFunction:
 
     Arguments:
         function: the NumPy ufunc.
-        name: its public name.
         way_out: the alternative for tensors with a history.
     """
 
@@ -154,7 +153,7 @@ class UniversalFunction:
 UNIVERSAL: Final[dict[np.ufunc, types.MethodType]] = {}
 
 
-def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: str | None = None) -> Any:
+def ufunc(function: np.ufunc, way_out: str = "", doc: str | None = None) -> Any:
     """Return the counterpart of a NumPy ufunc, which is the same object for all its names.
 
     It is a bound method: like a NumPy ufunc and unlike a function, it does not bind to instances as a class attribute,
@@ -162,13 +161,12 @@ def ufunc(function: np.ufunc, name: str | None = None, way_out: str = "", doc: s
 
     Arguments:
         function: the NumPy ufunc.
-        name: its public name.
         way_out: the alternative for tensors with a history.
         doc: its docstring; by default NumPy's.
     """
     made = UNIVERSAL.get(function)
     if made is None:
-        holder = UniversalFunction(function, name or function.__name__, way_out)
+        holder = UniversalFunction(function, function.__name__, way_out)
         call: Any = lazy_function(holder.__name__, holder.source, holder.parameters)
         call.__doc__ = function.__doc__ if doc is None else doc
         call.__module__ = "numpy" if doc is None else "viewgrad"
