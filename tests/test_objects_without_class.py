@@ -137,6 +137,19 @@ def test_tensors_in_an_object_that_stands_for_another_are_found():
     np.testing.assert_array_equal(wrapper.inner.grad, POINT)
 
 
+def test_scalars_are_captured_as_tensors():
+    scalar = vg.Tensor(2.0, requires_grad=True)  # reports the class of a number
+
+    @vg.checkpoint
+    def run(x):
+        return (scalar * x).sum()
+
+    run(POINT).backward()
+    assert scalar.grad == POINT.sum()
+    compiled = vg.compile(lambda x: (scalar * x).sum())
+    assert compiled.value_and_grad(POINT)[0] == 2.0 * POINT.sum() and "eagerly" not in str(compiled.explain())
+
+
 def test_reading_one_raises_what_python_raises():
     with pytest.raises(ReferenceError):
         vg.grad(lambda x: GONE.value(x))(POINT)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from .counterparts import MISSING
+from .locations import VIEWGRAD, file_of
 
 STATE: Final = "__viewgrad_state__"  # the slot of a view
 
@@ -33,11 +34,14 @@ def hides_type(value: Any) -> bool:
     """Return whether `isinstance` raises for an object, or takes it for one of a class that it does not derive from.
 
     An object that stands for another, such as a mock of a dict, has not the memory that code for that class reads.
+    Objects of viewgrad, such as scalars, are known.
     """
     if hides_class(value):
         return True
     shown, kind = value.__class__, type(value)
-    return shown is not kind and not (isinstance(shown, type) and issubclass(kind, shown))
+    if shown is kind or (isinstance(shown, type) and issubclass(kind, shown)):
+        return False
+    return not file_of(kind).startswith(VIEWGRAD)
 
 
 def change_attributes(value: Any, changed: Callable[[Any], Any]) -> None:
