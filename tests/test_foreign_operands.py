@@ -76,6 +76,25 @@ def test_unsupported_operands_raise_pythons_type_error():
         vg.mul(x, Decimal("0.5"))
 
 
+COMPARISONS = "lt le gt ge eq ne".split()
+
+
+@pytest.mark.parametrize("name", [*"add sub mul truediv floordiv mod pow".split(), *COMPARISONS])
+def test_integers_and_decimals_are_computed_by_numpy(name):
+    apply, number = getattr(operator, name), Decimal("0.5")
+    for array in (np.int64(2), np.array([1, 2]), np.array([True, True])):
+        found, expected = apply(vg.Tensor(array), number), apply(array, number)
+        assert np.array_equal(found, expected) and (name in COMPARISONS or isinstance(found, type(expected)))
+        if name not in COMPARISONS:
+            assert np.array_equal(apply(number, vg.Tensor(array)), apply(number, array))
+    x = vg.Tensor([0.25, 0.75], requires_grad=True)
+    if name in COMPARISONS:
+        assert np.array_equal(apply(x, number), apply(x.detach().numpy(), number))
+    else:
+        with pytest.raises(TypeError):
+            apply(x, number)
+
+
 def test_fractions_are_numbers():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     y = x * Fraction(1, 2) + Fraction(3, 4) / x[1] + vg.mul(x, Fraction(1, 4))

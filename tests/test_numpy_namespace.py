@@ -404,3 +404,13 @@ def test_ufuncs_have_numpys_names():
     assert np._NoValue is numpy._NoValue
     x = vg.Tensor([[1.0, 2.0]], requires_grad=True)
     assert np.sum(x, axis=1, keepdims=np._NoValue, initial=np._NoValue, where=np._NoValue).shape == (1,)
+
+
+def test_broadcast_arrays_returns_arrays_for_scalars():
+    def f(x):
+        first, second = np.broadcast_arrays(x * 2.0, 3.0)
+        first[()] += second
+        return first * first
+
+    x = vg.Tensor(1.5, requires_grad=True)
+    assert f(x) == 36.0 and grad(f(x), x)[0] == 24.0

@@ -223,3 +223,20 @@ def test_the_size_may_follow_the_parameters():
 def test_formulas_that_lose_all_digits_at_extreme_arguments_are_refused(name, method, args):
     with pytest.raises(vg.errors.UnsupportedFunctionError):
         getattr(getattr(stats, name), method)(*(leaf_of(each) for each in args))
+
+
+def test_distributions_are_instances_of_scipys_classes():
+    kinds = [
+        scipy.stats.rv_continuous, scipy.stats.rv_discrete, scipy.stats.distributions.rv_frozen,
+        type(scipy.stats.norm()), type(scipy.stats.poisson(2.0)), type(scipy.stats.norm),
+    ]  # fmt: skip
+    names = ["norm", "gamma", "poisson", "multivariate_normal", "kappa4", "hypergeom"]
+    frozen = [("norm", ()), ("gamma", (2.0,)), ("poisson", (3.0,)), ("multivariate_normal", ([0.0, 0.0],))]
+    for kind in kinds:
+        for name in names:
+            assert isinstance(getattr(stats, name), kind) == isinstance(getattr(scipy.stats, name), kind)
+        for name, args in frozen:
+            ours, theirs = getattr(stats, name)(*args), getattr(scipy.stats, name)(*args)
+            assert isinstance(ours, kind) == isinstance(theirs, kind)
+            for made in (copy.copy(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+                assert type(made) is type(ours) and made.args == ours.args

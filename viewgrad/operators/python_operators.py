@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import UnsupportedTypeError
 from ..tensor.tensor import Tensor, is_scalar
+from ..tensor.trace_hooks import array_of
 from . import OPERATORS
 from .codegen.generate import augmented, reflected, with_names
 from .numpy_api.dispatch import write_out
@@ -31,6 +32,7 @@ COMMUTATIVE = ("add", "mul", "and", "or", "xor")
 OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 EQUALITY = {"eq": "equal", "ne": "not_equal"}
+COMPARING = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
@@ -38,15 +40,27 @@ def _when_called(form: Callable[[Any], Any], operator: Any, name: str, python: s
     """Return the reflected or augmented form of an operator as a method that is generated on the first call."""
 
     def first_call(self: Any, other: Any) -> Any:
-        method = _as_method(form(operator), f"__r{python}__", writes=form is augmented)
+        method = _as_method(operator, f"__r{python}__", form(operator), writes=form is augmented)
         setattr(Tensor, name, method)
         return method(self, other)
 
     return first_call
 
 
-def _not_implemented(first: Any, second: Any) -> Any:
-    return NotImplemented
+def _by_numpy(ufunc: Any) -> Callable[[Any, Any], Any]:
+    """Return the function for an operand that is not converted to a tensor.
+
+    NumPy applies the operator to such a number, a `Decimal` for example, and to each element, as Python objects.
+    Integers and comparisons have no derivative to be lost.
+    """
+
+    def call(first: Any, second: Any) -> Any:
+        tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
+        if isinstance(other, Number) and (tensor.dtype.kind in "biu" or ufunc in COMPARING):
+            return ufunc(*(array_of(each, "an operator") if each is tensor else each for each in (first, second)))
+        return NotImplemented
+
+    return call
 
 
 def _not_written(first: Any, second: Any) -> Any:
@@ -69,22 +83,24 @@ def _factors(first: Any, second: Any) -> Any:
     return _operands_of_product(first, second)
 
 
-def _as_method(function: Any, name: str, writes: bool = False) -> Any:
+def _as_method(operator: Any, name: str, function: Any = None, writes: bool = False) -> Any:
     """Return a generated function as a method for one of Python's operators.
 
     Arguments:
-        function: the function.
+        operator: the operator.
+        function: the function, if it is not that of the operator.
         name: the name of the method that the class of the other operand may define for this operator.
         writes: whether the method is for an augmented assignment, such as `x += y`.
     """
     convert = _factors if name == "__rmul__" else operands_unless(name)
-    return with_names(function, {"foreign_operand": _not_written if writes else _not_implemented, "operands": convert})
+    foreign = _not_written if writes else _by_numpy(operator.forward)
+    return with_names(function or operator.function, {"foreign_operand": foreign, "operands": convert})
 
 
 def _install() -> None:
     for python, name in SAME_ORDER.items():
         operator = OPERATORS[name]
-        method = _as_method(operator.function, f"__r{python}__")
+        method = _as_method(operator, f"__r{python}__")
         setattr(Tensor, f"__{python}__", method)
         from_right = method if python in COMMUTATIVE else _when_called(reflected, operator, f"__r{python}__", python)
         setattr(Tensor, f"__r{python}__", from_right)
@@ -93,14 +109,14 @@ def _install() -> None:
     for python, name in OF_ONE.items():
         setattr(Tensor, f"__{python}__", OPERATORS[name].function)
     for python, name in COMPARISONS.items():
-        setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name].function, f"__{MIRRORED[python]}__"))
+        setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name], f"__{MIRRORED[python]}__"))
 
 
 pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATORS["square"].inplace_function
-power, power_ = _as_method(pow_.function, "__rpow__"), _as_method(pow_.inplace_function, "__rpow__", writes=True)
-equal, not_equal = (_as_method(OPERATORS[name].function, f"__{python}__") for python, name in EQUALITY.items())
-floor_divide = _as_method(OPERATORS["floor_divide"].function, "__rdivmod__")
-matmul = _as_method(OPERATORS["matmul"].function, "__rmatmul__", writes=True)
+power, power_ = _as_method(pow_, "__rpow__"), _as_method(pow_, "__rpow__", pow_.inplace_function, writes=True)
+equal, not_equal = (_as_method(OPERATORS[name], f"__{python}__") for python, name in EQUALITY.items())
+floor_divide = _as_method(OPERATORS["floor_divide"], "__rdivmod__")
+matmul = _as_method(OPERATORS["matmul"], "__rmatmul__", writes=True)
 where = OPERATORS["where"].function
 NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 

@@ -14,7 +14,7 @@ from ...tensor.async_safety import in_own_context
 from ...tensor.creation import as_operand
 from ...tensor.modes import GRAD, ModeSwitch
 from ...tensor.repr import tensor_repr
-from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered
 from ...tensor.trace_hooks import array_of
 from .. import OPERATORS
 from ..composites import composite
@@ -299,7 +299,7 @@ def _subtract_at(self: Any, indices: Any, values: Any) -> None:
 
 
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Tensor, ...]:
-    tensors = [as_operand(array) for array in arrays]
+    tensors = [as_buffered(as_operand(array)) for array in arrays]
     shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     return tuple(tensor.broadcast_to(shape) for tensor in tensors)
 

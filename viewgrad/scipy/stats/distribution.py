@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
+from scipy.stats._distn_infrastructure import rv_continuous_frozen, rv_discrete_frozen  # type: ignore[import-untyped]
 
 from ...adoption import adopted_callable
 from ...errors import DifferentiabilityError
@@ -74,6 +75,11 @@ class NamedDistribution:
         if name.startswith("_"):  # `copy` and `pickle` look up such names before the object has contents
             raise AttributeError(name)
         return _without_history(getattr(self.scipy, name), f"scipy.stats.{self.name}.{name}")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of SciPy's distribution, for `isinstance(distribution, rv_continuous)`."""
+        return type(self.scipy)
 
     def __reduce__(self) -> Any:
         return _named, (self.name,)
@@ -572,6 +578,15 @@ class Frozen:
         self, dist: Any, args: tuple[Any, ...], kwds: dict[str, Any], options: dict[str, Any] | None = None
     ) -> None:
         self.dist, self.args, self.kwds, self.options = dist, args, kwds, options or {}
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of such a distribution in SciPy, unless it is one of vectors."""
+        kinds = {scipy.stats.rv_discrete: rv_discrete_frozen, scipy.stats.rv_continuous: rv_continuous_frozen}
+        return next((frozen for kind, frozen in kinds.items() if isinstance(self.dist.scipy, kind)), type(self))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.dist, self.args, self.kwds, self.options)
 
     def expect(
         self, func: Any = None, lb: Any = None, ub: Any = None, conditional: bool = False, **options: Any
