@@ -18,6 +18,7 @@ from viewgrad.autograd import grad, gradcheck
 from viewgrad.errors import AutogradError, UnsupportedFunctionError
 from viewgrad.numpy import fft, linalg, passthrough
 from viewgrad.numpy.namespace import public_names
+from viewgrad.scipy import special
 from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS
 
 # Functions whose results are constants, or piecewise constant.
@@ -414,3 +415,12 @@ def test_broadcast_arrays_returns_arrays_for_scalars():
 
     x = vg.Tensor(1.5, requires_grad=True)
     assert f(x) == 36.0 and grad(f(x), x)[0] == 24.0
+
+
+def test_ufunc_is_the_type_of_ufuncs():
+    ufuncs = [np.sin, np.add, np.matmul, np.frompyfunc(abs, 1, 1), numpy.sin, special.gamma]
+    assert all(isinstance(each, np.ufunc) for each in ufuncs)
+    assert not any(isinstance(each, np.ufunc) for each in (np.clip, np.linalg.norm, abs, ufuncs.append, 1.0))
+    assert np.ufunc == numpy.ufunc and pickle.loads(pickle.dumps(np.ufunc)) is np.ufunc
+    assert issubclass(type(numpy.sin), np.ufunc) and np.ufunc.at is numpy.ufunc.at
+    assert vg.adopt(lambda: isinstance(numpy.sin, numpy.ufunc))()

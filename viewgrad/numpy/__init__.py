@@ -20,6 +20,7 @@ from . import ctypeslib, emath, fft, lib, linalg, ma, matrices, polynomial, rand
 from ._io import IO_FUNCTIONS
 from ._poly import poly1d as poly1d
 from ._vectorize import frompyfunc as frompyfunc
+from ._vectorize import ufunc as ufunc
 from ._vectorize import vectorize as vectorize
 from .array_types import SCALAR_TYPES
 from .array_types import ndarray as ndarray  # `x as x` tells a type checker that x is public
@@ -54,6 +55,7 @@ MADE: dict[str, Any] = {
     "ogrid": ogrid,
     "poly1d": poly1d,
     "r_": r_,
+    "ufunc": ufunc,
     "row_stack": adapted(numpy.vstack, "numpy.vstack"),
     "vectorize": vectorize,
     "ctypeslib": ctypeslib,

@@ -1,8 +1,10 @@
-"""`vectorize` and `frompyfunc`: functions of numbers, applied to each element of tensors."""
+"""`vectorize` and `frompyfunc`: functions of numbers, applied to each element of tensors; and the type `ufunc`."""
 
 from __future__ import annotations
 
+import copyreg
 import numbers
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 from ..adoption import adopted_arguments
 from ..operators.numpy_api.conversion import as_tensors
 from ..operators.numpy_api.creation import array
+from ..operators.numpy_api.universal import UniversalFunction
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
 from .grids import iteration_order
@@ -180,3 +183,31 @@ class frompyfunc:
         if name.startswith("_"):  # `copy` looks up such names before the object has contents
             raise AttributeError(name)
         return getattr(self._numpy, name)
+
+
+class UfuncType(type):
+    """The metaclass of `ufunc`."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        holder = getattr(value, "__self__", None)
+        return isinstance(value, (np.ufunc, frompyfunc)) or type(holder) is UniversalFunction
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, (np.ufunc, frompyfunc))
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is np.ufunc
+
+    def __hash__(cls) -> int:
+        return hash(np.ufunc)
+
+    def __getattr__(cls, name: str) -> Any:
+        """Return an attribute of NumPy's class, such as `np.ufunc.at`."""
+        return getattr(np.ufunc, name)
+
+
+class ufunc(metaclass=UfuncType):
+    """The type of elementwise functions, such as `sin`, in `isinstance`."""
+
+
+copyreg.pickle(UfuncType, lambda cls: (pkgutil.resolve_name, (f"viewgrad.numpy:{cls.__name__}",)))

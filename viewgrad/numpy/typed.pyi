@@ -20,7 +20,6 @@ from numpy import object_ as object_
 from numpy import recarray as recarray
 from numpy import record as record
 from numpy import str_ as str_
-from numpy import ufunc as ufunc
 from numpy import void as void
 from viewgrad.numpy.matrices import matrix as matrix
 from viewgrad.numpy.namespace import Unbound
