@@ -75,6 +75,8 @@ class Diagonal:
 
 
 HANDLED[np.sum] = lambda diagonal: diagonal.values.sum() * 2
+HANDLED[np.copy] = lambda diagonal, *_: Diagonal(diagonal.values * 2)
+HANDLED[np.full_like] = lambda diagonal, value, *_: Diagonal(diagonal.values * value)
 DIAGONAL = Diagonal(np.ones(3))
 
 
@@ -106,6 +108,7 @@ RIGHT = {
     "lists of such objects": lambda x: np.array([Holder(x), Holder(x)]).sum() + np.vstack([Holder(x), x]).sum(),
     "an object with __array_ufunc__": lambda x: np.asarray(Operand(x) * 2 + x).sum() + np.exp(Operand(x)).values.sum(),
     "a class that compares functions": lambda x: np.trace(np.sin(np.multiply(x, Diagonal(x)))) + np.sum(Diagonal(x)),
+    "functions that create": lambda x: np.sum(np.copy(Diagonal(x))) * np.sum(np.full_like(Diagonal(x), x[0])),
     "such an object made outside": lambda x: np.sum(np.add(DIAGONAL, x)) * x[0] + np.trace(np.multiply(DIAGONAL, x)),
     "sequences": lambda x: np.array(Sequence([x[0], 2.0])).sum() + np.asarray([Sequence(x)]).sum(),
     "a deque": lambda x: np.mean(collections.deque([x[0], x[1]], maxlen=2)) + np.array(collections.UserList(x)).sum(),

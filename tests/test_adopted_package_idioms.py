@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import inspect
 import pickle
 import sys
@@ -399,3 +400,27 @@ def test_packages_that_pickle_their_objects(tmp_path, monkeypatch):
     finally:
         for name in [name for name in sys.modules if name.startswith("package_that_pickles")]:
             del sys.modules[name]
+
+
+class Rewriting(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports a module from its source without `get_code`, as pytest imports tests."""
+
+    def __init__(self, name, path):
+        self.name, self.path = name, path
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+    def exec_module(self, module):
+        exec(self.path.read_text(), vars(module))
+
+
+def test_modules_imported_by_a_loader_without_code_objects(tmp_path, monkeypatch):
+    name, path = "module_that_is_rewritten", tmp_path / "module_that_is_rewritten.py"
+    path.write_text("import numpy as np\n\ndef f(x):\n    y = np.zeros(2)\n    y[0] = x\n    return (y * y).sum()\n")
+    monkeypatch.setattr(sys, "meta_path", [Rewriting(name, path), *sys.meta_path])
+    try:
+        assert vg.value_and_grad(vg.adopt(name).f)(3.0) == (9.0, 6.0)
+        assert importlib.import_module(name).np is np
+    finally:
+        del sys.modules[name]

@@ -424,3 +424,12 @@ def test_ufunc_is_the_type_of_ufuncs():
     assert np.ufunc == numpy.ufunc and pickle.loads(pickle.dumps(np.ufunc)) is np.ufunc
     assert issubclass(type(numpy.sin), np.ufunc) and np.ufunc.at is numpy.ufunc.at
     assert vg.adopt(lambda: isinstance(numpy.sin, numpy.ufunc))()
+
+
+def test_views_of_arrays_of_objects_contain_the_same_objects():
+    x = vg.Tensor(2.0, requires_grad=True)
+    objects = numpy.empty((1, 2, 1), object)
+    objects[0, 0, 0], objects[0, 1, 0] = x * 3.0, "text"
+    views = np.squeeze(objects), np.reshape(objects, 2), np.transpose(objects)[0, :, 0], np.moveaxis(objects, 1, 0)
+    for view in views:
+        assert view.dtype == object and view.ravel()[0] is objects[0, 0, 0] and view.ravel()[1] == "text"

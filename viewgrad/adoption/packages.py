@@ -20,7 +20,7 @@ import threading
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.machinery import SOURCE_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
 from typing import Any, Final
 
 from ..tensor.conversions import ADOPTED
@@ -191,6 +191,8 @@ class Package:
 
     def _executed(self, name: str, spec: ModuleSpec) -> types.ModuleType:
         loader: Any = spec.loader
+        if not hasattr(loader, "get_code") and str(spec.origin).endswith(tuple(SOURCE_SUFFIXES)):
+            loader = SourceFileLoader(name, str(spec.origin))  # instead of one that changes the code, as pytest's
         is_source = loader is None or (hasattr(loader, "get_code") and not isinstance(loader, ExtensionFileLoader))
         if not is_source or spec.origin == "built-in":
             module = self._modules[name] = importlib.import_module(name)

@@ -68,6 +68,8 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
         if not any(map(holds_tensor, args)) and not (kwargs and any(map(holds_tensor, kwargs.values()))):
             return as_tensors(function(*args, **kwargs), args)
         handler = FUNCTIONS.get(function)
+        if views and args and type(args[0]) is np.ndarray and args[0].dtype.hasobject:
+            return function(*args, **kwargs)  # a view of objects, some of which are tensors
         if handler is not None:
             given: Any = args
             if lists:

@@ -15,7 +15,7 @@ from ...adoption import adopted_arguments
 from ...tensor.creation import COMMON, as_element, as_operand, holds_tensor, joined, with_arrays
 from ...tensor.creation import _fresh as fresh
 from ...tensor.shapes import with_ndim
-from ...tensor.tensor import Tensor, is_scalar
+from ...tensor.tensor import Tensor, has_own_rules, is_scalar
 from . import numerical_ranges
 from .conversion import (
     NESTED,
@@ -211,6 +211,8 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 @creator
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """Return a copy; the copy of a tensor has its history."""
+    if has_own_rules(type(a)):
+        return np.copy(a, order, subok)  # type: ignore[call-overload]
     return array(a, order=order, subok=subok)
 
 
@@ -261,6 +263,8 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """Return a tensor with the shape of another one, filled with `fill_value`, to which gradients flow."""
+    if has_own_rules(type(a)):
+        return np.full_like(a, fill_value, dtype, order, subok, shape)
     like = np.asarray(a._array) if isinstance(a, Tensor) else a
     made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
     if not isinstance(made, Tensor):
