@@ -717,7 +717,7 @@ class AdoptionRegistry:
 
     def _method(self, method: types.MethodType) -> Any:
         instance = self.adopted(method.__self__)
-        if not isinstance(instance, type(method.__self__)):  # a counterpart, as for scipy.stats.norm
+        if not issubclass(type(instance), type(method.__self__)):  # a counterpart, as for scipy.stats.norm
             return getattr(instance, method.__name__)
         function = self.adopted(method.__func__)
         if function is method.__func__ and instance is method.__self__:
