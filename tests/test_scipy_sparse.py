@@ -252,6 +252,34 @@ def test_sparse_jacobian(mode):
     )
 
 
+UFUNCS_OF_SPARSE = {
+    "sqrt": np.sqrt, "abs": np.abs, "negative": np.negative, "square": np.square, "log1p": np.log1p, "conj": np.conj,
+    "multiply": lambda a: np.multiply(a, 2.0), "on the left": lambda a: np.multiply(2.0, a),
+    "add": lambda a: np.add(a, a),
+    "subtract": lambda a: np.subtract(a, a), "divide": lambda a: np.divide(a, 4.0), "power": lambda a: np.power(a, 3),
+    "powers": lambda a: a**0 + a**1 + a**2 + a**5, "size": lambda a: a * float(np.size(a)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csr_array", "coo_matrix"])
+@pytest.mark.parametrize("name", UFUNCS_OF_SPARSE)
+def test_ufuncs_call_operators_and_methods(name, kind):
+    if name == "powers" and kind == "csr_array":
+        pytest.skip("elementwise, and 0 ** 0 is not 0")
+
+    def f(x):
+        matrix = getattr(scipy.sparse, kind)(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [0.5, 0.0, 1.0]]) * x)
+        return (UFUNCS_OF_SPARSE[name](matrix).toarray() * np.arange(9.0).reshape(3, 3)).sum()
+
+    value, gradient = vg.value_and_grad(f)(1.5)
+    assert value == pytest.approx(f(1.5), rel=1e-12)
+    assert gradient == pytest.approx((f(1.5 + 1e-6) - f(1.5 - 1e-6)) / 2e-6, rel=1e-6)
+    matrix = getattr(sparse, kind)(vg.ones((2, 2)))
+    for apply in (np.matmul, np.maximum, np.hypot):
+        with pytest.raises((TypeError, ValueError)):
+            vg.adopt(lambda apply=apply: apply(matrix, matrix))()
+
+
 def test_unknown_formats_raise_scipys_error():
     array = sparse.csr_array(vg.Tensor([[1.0, 0.0], [0.0, 2.0]], requires_grad=True))
     with pytest.raises(ValueError, match="Format unknown is unknown"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import types
+from collections.abc import Callable
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +24,38 @@ from .lazy_functions import lazy_function
 MISSING: Final = object()
 METHODS: Final = ("reduce", "accumulate", "reduceat", "outer", "at")
 FACTS: Final = ("identity", "nargs", "nin", "nout", "ntypes", "signature", "types", "resolve_dtypes")
+
+
+class WithUfuncs:
+    """The base of classes to which ufuncs are applied as to Python objects, like SciPy's sparse arrays.
+
+    NumPy calls the operator, or the method with the name of the ufunc. With `__array_ufunc__`, arrays would no longer
+    defer to the operators of the class.
+    """
+
+    __array_ufunc__ = None
+
+    def of_ufunc(self, ufunc: np.ufunc, kind: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return the result of a ufunc for an object of this class and numbers, or others of the class.
+
+        Raises:
+            TypeError: for other operands and ufuncs, and with options.
+        """
+        apply = BY_OPERATORS.get(ufunc)
+        if apply is None and len(args) == 1:
+            apply = getattr(type(self), ufunc.__name__, None)
+        are_operands = all(isinstance(each, (WithUfuncs, Number)) or np.ndim(each) == 0 for each in args)
+        if apply is None or kind != "__call__" or options or not are_operands:
+            name = f"numpy.{ufunc.__name__}"
+            raise TypeError(f"{name} does not support such operands, one of them of type {type(self).__name__}")
+        return apply(*args)
+
+
+BY_OPERATORS: Final[dict[np.ufunc, Callable[..., Any]]] = {
+    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
+    np.power: operator.pow, np.negative: operator.neg, np.positive: operator.pos, np.absolute: operator.abs,
+    np.square: lambda x: x * x,
+}  # fmt: skip
 
 
 class UniversalFunction:
@@ -71,6 +106,9 @@ class UniversalFunction:
         method = self.numpy if kind == "__call__" else getattr(self.numpy, kind)
         if "dim" in kwargs or "keepdim" in kwargs:
             kwargs = in_numpy_names(kwargs)
+        for each in args:
+            if isinstance(each, WithUfuncs):
+                return each.of_ufunc(self.numpy, kind, args, kwargs)
         args = with_arrays(args)
         if not holds_tensor(args) and not (kwargs and holds_tensor(tuple(kwargs.values()))):
             return as_tensors(method(*args, **kwargs), args)

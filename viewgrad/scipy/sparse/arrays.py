@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 
 from ...errors import UnsupportedFunctionError
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
+from ...operators.numpy_api.universal import WithUfuncs
 from ...tensor.creation import as_operand, holds_tensor
 from ..wrap import numbers
 from .extremes import SparseVector, extremes
@@ -25,7 +27,7 @@ CONSTANT = frozenset({"count_nonzero", "nonzero", "getnnz", "get_shape", "getfor
                       "has_sorted_indices", "argmax", "argmin"})  # fmt: skip
 
 
-class SparseArray:
+class SparseArray(WithUfuncs):
     """A two-dimensional sparse array whose stored values are a tensor.
 
     Gradients flow to the stored values only. The class has the constructor, attributes and methods of SciPy's array of
@@ -48,7 +50,6 @@ class SparseArray:
         Tensor([  1., 100.,  10.])
     """
 
-    __array_ufunc__ = None  # makes arrays and tensors defer to this class in operations
     __array_priority__ = 100.0
     ndim = 2
     format: ClassVar[str] = "csr"
@@ -214,9 +215,18 @@ class SparseArray:
         return self._of(*_summed(self)).map(np.abs)
 
     def __pow__(self, power: Any) -> Any:
-        if self.is_matrix:
-            return NotImplemented
-        return self.power(power)
+        if not self.is_matrix:
+            return self.power(power)
+        if self.shape[0] != self.shape[1]:
+            raise TypeError("matrix is not square")
+        power = operator.index(power)
+        if power < 0:
+            raise ValueError("exponent must be >= 0")
+        if not power:
+            return self._kind("csr")(scipy.sparse.eye_array(self.shape[0], dtype=self.dtype)).asformat(self.format)
+        root = self ** (power // 2) if power > 1 else None
+        square = self if root is None else root * root
+        return self * square if power > 1 and power % 2 else square
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Raise every stored value to a power."""
