@@ -411,6 +411,23 @@ def test_writes_through_other_arrays_are_seen(write, period, length):
 
 
 @pytest.mark.usefixtures("no_writers")
+def test_writes_through_an_argument_are_seen():
+    def run(u, array):
+        for number in range(100):
+            if number in (70, 80):
+                array[0, 0] = 0.75 if number == 70 else 0.5
+            u = 0.5 * (SMALL @ u) + u
+        return u.sum()
+
+    u, direction = np.ones(2), np.array([1.0, -2.0])
+    SMALL[...] = [[0.5, 0.5], [0.25, 0.25]]
+    expected = difference(lambda t: run(u + t * direction, SMALL), 0.0)
+    for array in (SMALL, SMALL.view(), vg.from_numpy(SMALL), vg.as_tensor(SMALL)):
+        vg.adopt(run)(leaf := vg.Tensor(u, requires_grad=True), array).backward()
+        assert float(leaf.grad @ direction) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.usefixtures("no_writers")
 def test_frequent_writes_by_code_that_is_not_seen():
     u = np.ones(2)
     for period in range(1, captured_storage.FIRST // 2 + 1):

@@ -75,7 +75,7 @@ class CapturedStorage(Storage):
     def __init__(self, array: Array, surroundings: Surroundings) -> None:
         super().__init__(array, foreign=True)
         self.surroundings: Final = surroundings
-        self.windows = SEEN_WRITES
+        watch(self)
         self.copy: Any = _none
         self.equal = 0
         self.assumed: SavedCopy | None = None
@@ -108,7 +108,10 @@ class CapturedStorage(Storage):
         if self.equal >= FIRST and CALLS.depth and not self.surroundings.have_writers:
             self.granted = self.unchecked = FIRST if self.assumed is None else 2 * self.granted
             self.assumed = found
-            ASSUMED.add(self)
+            is_first = not ASSUMED
+            ASSUMED.add(self)  # before the next line, so that another thread sees it in `settle`
+            if is_first:
+                _set_windows(SEEN_WRITES)
             if self.granted == LAST:
                 self.unchecked = -1
                 self._let_tensor_have(found)
@@ -138,6 +141,22 @@ class CapturedStorage(Storage):
 
 
 ASSUMED: Final[set[CapturedStorage]] = set()  # the arrays assumed to equal their copies, in all threads
+WATCHED: Final[set[weakref.ref[Storage]]] = set()  # memory that may be part of a captured array
+
+
+def watch(storage: Storage) -> None:
+    """Let captured arrays be compared before a write to memory that may be part of one."""
+    WATCHED.add(weakref.ref(storage, WATCHED.discard))  # in a third of the time of a `WeakSet`
+    if ASSUMED:
+        storage.windows = SEEN_WRITES
+
+
+def _set_windows(windows: SavedWindows | None) -> None:
+    """Let writes to watched memory call `SeenWrites`, or no longer, which makes them faster."""
+    for reference in list(WATCHED):
+        storage = reference()
+        if storage is not None and (storage.windows is None or storage.windows is SEEN_WRITES):
+            storage.windows = windows
 
 
 def _none() -> None:
@@ -146,7 +165,12 @@ def _none() -> None:
 
 def settle() -> bool:
     """Stop assuming anything about captured arrays, and return whether they equalled their copies at each read."""
+    if not ASSUMED:
+        return True
     lost = [storage for storage in tuple(ASSUMED) if not storage.settle()]
+    _set_windows(None)
+    if ASSUMED:  # by another thread
+        _set_windows(SEEN_WRITES)
     return not lost
 
 
@@ -157,12 +181,12 @@ def refuse_unseen_writes() -> None:
 
 
 class SeenWrites(SavedWindows):
-    """What a storage has in place of its saved windows if its memory may be that of a captured array."""
+    """What a storage has in place of its saved windows while a write to it may change a captured array."""
 
     __slots__ = ()
 
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
-        """Compare all captured arrays just before a write; nothing else was saved."""
+        """Compare all captured arrays just before a write; values saved from foreign memory are copies."""
         refuse_unseen_writes()
         return []
 

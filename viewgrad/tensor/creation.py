@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import UnsupportedTypeError
-from .captured_storage import SEEN_WRITES, CapturedStorage, Surroundings
+from .captured_storage import CapturedStorage, Surroundings, watch
 from .modes import GRAD, current_mode
-from .storage import Storage
+from .storage import Storage, storage_of
 from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
 from .trace_hooks import observed
 
@@ -51,6 +51,13 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
         >>> a
         array([5., 0.])
     """
+    out = over_memory(array)
+    watch(storage_of(out))
+    return out
+
+
+def over_memory(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return `from_numpy(array)` for a tensor that lasts for one operation or call, in half the time."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy expects a numpy.ndarray, not {type(array).__name__}")
     if not array.dtype.isnative:
@@ -60,7 +67,6 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     _check_dtype(array.dtype)
     out = from_array(plain_array(array).view())
     out._storage = Storage(out._array, foreign=True)
-    out._storage.windows = SEEN_WRITES
     if current_mode() > GRAD:
         notify_created(out)
     return out
@@ -134,7 +140,7 @@ def as_operand(value: Any) -> Tensor:
     if isinstance(value, np.ndarray):
         if value.dtype is OBJECT:
             return of_objects(value)
-        return from_numpy(value) if value.dtype.isnative else Tensor(value)
+        return over_memory(value) if value.dtype.isnative else Tensor(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return from_number(np.array(value))
     if isinstance(value, Rational):
@@ -160,7 +166,7 @@ def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
         if holds_tensor(flat) and not any(np.ndim(item) for item in flat):
             made: Tensor = joined(flat).reshape(array.shape)
             return made
-    return from_numpy(array)  # from_numpy rejects it
+    return over_memory(array)  # which rejects it
 
 
 def as_its_array(value: Any, *, is_asked: bool = False) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import DetachedConversionError
 from ...func.containers import Containers
 from ...func.tree import flatten, once_each
-from ...tensor.creation import from_numpy
+from ...tensor.creation import over_memory
 from ...tensor.escapes import is_within_transform
 from ...tensor.tensor import Tensor, current_edge, is_numeric_array
 
@@ -54,7 +54,7 @@ class WithTensorArguments:
         leaves, structure = flatten((args, keywords))
         if not any(map(is_numeric_array, leaves)):
             return self.function(*args, **keywords)
-        given = list(map(once_each(lambda leaf: from_numpy(leaf) if is_numeric_array(leaf) else leaf), leaves))
+        given = list(map(once_each(lambda leaf: over_memory(leaf) if is_numeric_array(leaf) else leaf), leaves))
         containers = Containers((args, keywords), structure, given)
         result = self.function(*containers.given[0], **containers.given[1])
         containers.give_back()

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from ...func.tree import Branch, Leaf
-from ...tensor.creation import from_numpy
+from ...tensor.creation import over_memory
 from ...tensor.escapes import has_tangent
 from ...tensor.masked_backward import holds_nan
 from ...tensor.tensor import Tensor, as_scalar
@@ -96,7 +96,7 @@ class FastCall:
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
             return GuardFailure(program, failed)
-        tensors = [arg if type(arg) is Tensor else from_numpy(arg) for arg in args]
+        tensors = [arg if type(arg) is Tensor else over_memory(arg) for arg in args]
         made = called(program, trace.graph, outputs, run, tensors)
         results = [as_scalar(made[number]) if scalar else made[number] for scalar, number in plain.scalars]
         return results[0] if plain.single else tuple(results)
