@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.creation import from_numpy
+from ..tensor.creation import over_memory
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_new_array, is_numeric_array
@@ -72,7 +72,7 @@ def _as_input(leaf: Any) -> Any:
     if isinstance(leaf, NUMBERS):
         return as_scalar(from_new_array(np.array(leaf)))
     if is_numeric_array(leaf):
-        return from_numpy(leaf)
+        return over_memory(leaf)
     return leaf
 
 
