@@ -289,11 +289,21 @@ LAZY = {
 }
 
 
-def test_packages_that_import_their_modules_lazily(tmp_path, monkeypatch):
-    for name, text in LAZY.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(inspect.cleandoc(text) + "\n")
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A function that writes the files of packages, given by name, to a folder of `sys.path`."""
     monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(inspect.cleandoc(text) + "\n")
+
+    return write
+
+
+def test_packages_that_import_their_modules_lazily(written):
+    written(LAZY)
     adopted = vg.adopt("package_that_is_lazy")
     try:
         assert vg.value_and_grad(lambda x: adopted.area(x))(2.0) == (4.0, 4.0)
@@ -380,11 +390,8 @@ PICKLING = {
 }
 
 
-def test_packages_that_pickle_their_objects(tmp_path, monkeypatch):
-    for name, text in PICKLING.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(inspect.cleandoc(text) + "\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+def test_packages_that_pickle_their_objects(written):
+    written(PICKLING)
     adopted = vg.adopt("package_that_pickles")
     try:
         assert vg.value_and_grad(adopted.f)(3.0) == (13.0, 6.0)

@@ -49,15 +49,15 @@ def reachable(*roots: Any) -> Iterator[Any]:
         each = stack.pop()
         if id(each) in seen:
             continue
-        if hides_type(each):  # what it stands for may be among its attributes
-            seen[id(each)] = each
-            stack.extend(gc.get_referents(each))
-            continue
-        if isinstance(each, CLOSED):
+        is_hidden = hides_type(each)
+        if not is_hidden and isinstance(each, CLOSED):
             continue
         seen[id(each)] = each
-        yield each
-        stack.extend(_references(each))
+        if is_hidden:  # what it stands for may be among its attributes
+            stack.extend(gc.get_referents(each))
+        else:
+            yield each
+            stack.extend(_references(each))
 
 
 def _references(value: Any) -> Iterable[Any]:

@@ -38,7 +38,7 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> int:
     """Return the number of elements, or the length along an axis; of a sparse array, as its attribute `size`."""
     if axis is None and not isinstance(a, Tensor) and type(getattr(a, "size", None)) is int:
-        return int(a.size)
+        return a.size  # type: ignore[no-any-return]
     return np.size(np.empty(shape(a), bool), axis)
 
 

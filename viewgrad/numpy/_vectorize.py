@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copyreg
 import numbers
-import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..operators.numpy_api.creation import array
 from ..operators.numpy_api.universal import UniversalFunction
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
+from .array_types import reduced_type
 from .grids import iteration_order
 
 
@@ -210,4 +210,4 @@ class ufunc(metaclass=UfuncType):
     """The type of elementwise functions, such as `sin`, in `isinstance`."""
 
 
-copyreg.pickle(UfuncType, lambda cls: (pkgutil.resolve_name, (f"viewgrad.numpy:{cls.__name__}",)))
+copyreg.pickle(UfuncType, reduced_type)

@@ -159,5 +159,12 @@ class ndarray(metaclass=ArrayType):
 
 
 ndarray.__module__ = "numpy"  # by which libraries recognize arrays
+
+
+def reduced_type(cls: type) -> Any:
+    """Return what pickle stores for a type of this namespace: its name."""
+    return pkgutil.resolve_name, (f"viewgrad.numpy:{cls.__name__}",)
+
+
 for _kind in (ScalarType, ArrayType):
-    copyreg.pickle(_kind, lambda cls: (pkgutil.resolve_name, (f"viewgrad.numpy:{cls.__name__}",)))
+    copyreg.pickle(_kind, reduced_type)

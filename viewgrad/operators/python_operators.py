@@ -32,7 +32,7 @@ COMMUTATIVE = ("add", "mul", "and", "or", "xor")
 OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 EQUALITY = {"eq": "equal", "ne": "not_equal"}
-COMPARING = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+COMPARING = frozenset(getattr(np, name) for name in (*COMPARISONS.values(), *EQUALITY.values()))
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
@@ -88,8 +88,8 @@ def _as_method(operator: Any, name: str, function: Any = None, writes: bool = Fa
 
     Arguments:
         operator: the operator.
-        function: the function, if it is not that of the operator.
         name: the name of the method that the class of the other operand may define for this operator.
+        function: the function, if it is not that of the operator.
         writes: whether the method is for an augmented assignment, such as `x += y`.
     """
     convert = _factors if name == "__rmul__" else operands_unless(name)

@@ -12,15 +12,18 @@ from typing import Any, Final
 
 Adapter = Callable[..., Any]
 
-# The functions that adapters call if there are no options.
-WITHOUT_OPTIONS: Final[dict[Adapter, Adapter]] = {}
+
+def meaning(adapter: Adapter) -> Adapter:
+    """Return the function that an adapter calls if only arguments of that function are given."""
+    means: Adapter = getattr(adapter, "means", adapter)
+    return means
 
 
 class AdapterTable(dict[Any, Adapter]):
     """A mapping from NumPy callables to adapters that refuses to replace an adapter.
 
     Attributes:
-        plain: the functions to be called instead of the adapters if there are no options.
+        plain: the meanings of the adapters, to be called if there are no options.
 
     Example:
         >>> table = AdapterTable()
@@ -57,7 +60,7 @@ class AdapterTable(dict[Any, Adapter]):
 
     def _set(self, key: Any, adapter: Adapter) -> None:
         super().__setitem__(key, adapter)
-        self.plain[key] = WITHOUT_OPTIONS.get(adapter, adapter)
+        self.plain[key] = meaning(adapter)
 
     def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
         """Replace the adapter of a callable by `decorator(adapter)`; later registrations do not remove it.

@@ -1,10 +1,11 @@
 """Captured arrays: NumPy arrays that an adopted function finds outside, and that other code may write to unnoticed.
 
-Nodes that save such an array share one copy of it. Whether the array still equals the copy is found out by comparing
-them: at each of the first reads, after 8, 16 and 32 more, before each write by viewgrad to memory that other code may
-write to, and at the end of the call. So a loop that reads a large matrix does not compare it in each step. In programs
-that use objects through which other code may write to arrays, every read is compared. Should other code write to an
-array between two comparisons after all, `SavedValueError` is raised: which of the reads came after it is unknown.
+Nodes that save such an array share one copy of it. The array is compared with the copy at each of the first reads, then
+after 8, 16 and 32 further reads, before each write by viewgrad to memory that may be part of the array, and at the end
+of the call; comparing a large matrix in each step of a loop would cost more than a product with it. Programs that
+capture objects through which other code may write to arrays compare at every read; see `adoption/unseen_writers.py`. If
+other code writes to an array between two comparisons all the same, `SavedValueError` is raised, because it is unknown
+which reads came after the write.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from .saved import LostCopy, SavedCopy, SavedTensor, unseen_write
 from .saved_windows import SavedWindows
 from .storage import Storage, copied
 
-FIRST: Final = 8  # the number of reads, one after the other, that are compared before any is not
-LAST: Final = 64  # the number of reads from which on none is compared
+FIRST: Final = 8  # the number of consecutive reads with an equal array after which reads are compared rarely
+LAST: Final = 64  # the length of the interval between comparisons from which on reads are no longer compared
 
 
 class AdoptedCalls(threading.local):
@@ -39,10 +40,10 @@ CALLS: Final = AdoptedCalls()
 
 
 class Surroundings:
-    """What a program captures.
+    """The state shared by all arrays that a program captures.
 
     Attributes:
-        have_writers: whether it contains objects through which code that is not adopted may write to arrays.
+        have_writers: whether the program also captures objects through which unadopted code may write to arrays.
     """
 
     have_writers = False
@@ -59,12 +60,12 @@ class CapturedStorage(Storage):
         surroundings: the program that captures it.
 
     Attributes:
-        copy: the copy of the whole array that nodes share, as a function that returns it, or None; a large one exists
-            only as long as a node uses it.
-        equal: the number of comparisons, one after the other, in which the array equalled the copy.
-        assumed: the copy while the array is assumed to equal it.
-        granted: the number of reads that follow the last comparison without another one.
-        unchecked: how many of these are left; -1 if they are not counted.
+        copy: a function that returns the copy of the whole array that nodes share, or None. A large copy exists only as
+            long as a node refers to it.
+        equal: the number of consecutive comparisons in which the array equalled the copy.
+        assumed: the copy, while the array is assumed to equal it; otherwise None.
+        granted: the number of reads allowed between the last comparison and the next.
+        unchecked: how many of these reads remain; -1 if reads are no longer counted.
         tensor: a weak reference to the tensor over the whole array.
     """
 
@@ -84,8 +85,10 @@ class CapturedStorage(Storage):
 
     def save(self, array: Array, index: Any) -> SavedTensor:
         """Return the saved value of a window: for the whole array, the copy shared by all nodes."""
-        if self._inference or array is not self.root:
-            return super().save(array, index) if self._inference else copied(array)
+        if self._inference:
+            return super().save(array, index)
+        if array is not self.root:
+            return copied(array)
         found = self.assumed
         if found is not None and self.unchecked and not current_mode() & TRACE:
             self.unchecked -= 1
@@ -114,11 +117,11 @@ class CapturedStorage(Storage):
                 _set_windows(SEEN_WRITES)
             if self.granted == LAST:
                 self.unchecked = -1
-                self._let_tensor_have(found)
+                self._cache_on_tensor(found)
         return found
 
-    def _let_tensor_have(self, saved: SavedCopy | None) -> None:
-        """Let the tensor return a saved value without asking its storage."""
+    def _cache_on_tensor(self, saved: SavedCopy | None) -> None:
+        """Store a saved value on the tensor, where operators find it without a call of `save`."""
         tensor = self.tensor()
         if tensor is not None:
             tensor._saved = saved
@@ -132,7 +135,7 @@ class CapturedStorage(Storage):
         self.equal = 0
         ASSUMED.discard(self)
         if self.unchecked < 0:
-            self._let_tensor_have(None)
+            self._cache_on_tensor(None)
         if found is None or self.unchecked == self.granted or found.matches(self.root):
             return True
         found.__class__ = LostCopy
@@ -145,14 +148,14 @@ WATCHED: Final[set[weakref.ref[Storage]]] = set()  # memory that may be part of 
 
 
 def watch(storage: Storage) -> None:
-    """Let captured arrays be compared before a write to memory that may be part of one."""
+    """Register memory that may be part of a captured array: writes to it compare all captured arrays first."""
     WATCHED.add(weakref.ref(storage, WATCHED.discard))  # in a third of the time of a `WeakSet`
     if ASSUMED:
         storage.windows = SEEN_WRITES
 
 
 def _set_windows(windows: SavedWindows | None) -> None:
-    """Let writes to watched memory call `SeenWrites`, or no longer, which makes them faster."""
+    """Install `SEEN_WRITES` on all watched storages, or remove it, since writes are faster without it."""
     for reference in list(WATCHED):
         storage = reference()
         if storage is not None and (storage.windows is None or storage.windows is SEEN_WRITES):
@@ -181,12 +184,15 @@ def refuse_unseen_writes() -> None:
 
 
 class SeenWrites(SavedWindows):
-    """What a storage has in place of its saved windows while a write to it may change a captured array."""
+    """The hook that compares captured arrays before a write, in place of the saved windows of a watched storage.
+
+    Watched storages have no saved windows: values saved from memory that other code may write to are copies.
+    """
 
     __slots__ = ()
 
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
-        """Compare all captured arrays just before a write; values saved from foreign memory are copies."""
+        """Compare all captured arrays with their copies, just before a write."""
         refuse_unseen_writes()
         return []
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import UnsupportedTypeError
-from ...tensor.adapters import WITHOUT_OPTIONS, AdapterTable
+from ...tensor.adapters import AdapterTable, meaning
 from ...tensor.creation import as_operand, zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...tensor.trace_hooks import array_of
@@ -63,12 +63,6 @@ def _adapters(numpy: Any, function: Callable[..., Any]) -> Iterator[tuple[Adapte
             yield UFUNCS, (numpy, "outer"), ufunc_outer(call)
     else:
         yield FUNCTIONS, numpy, array_function(function, numpy)
-
-
-def meaning(adapter: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that an adapter calls if only arguments of that function are given."""
-    means: Callable[..., Any] = getattr(adapter, "means", adapter)
-    return means
 
 
 def in_numpy_names(options: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +187,6 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
         return out
 
     call.means = meaning(function)  # type: ignore[attr-defined]
-    WITHOUT_OPTIONS[call] = function
     return call
 
 

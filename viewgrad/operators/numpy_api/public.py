@@ -19,12 +19,13 @@ import attrs
 import numpy as np
 
 from ...errors import AutogradError
+from ...tensor.adapters import meaning
 from ...tensor.creation import as_operand
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...views import view_ops
 from .adapted import LISTS, LOOKING, adapted
 from .creation import MAKERS
-from .dispatch import in_numpy_names, meaning, numpy_parameters, renamed_parameters
+from .dispatch import in_numpy_names, numpy_parameters, renamed_parameters
 from .lazy_functions import lazy_function
 from .universal import UNIVERSAL
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
-from numbers import Number
 from typing import Any, Final
 
 import numpy as np
 
 from ...errors import UnsupportedTypeError
+from ...tensor.adapters import meaning
 from ...tensor.creation import holds_tensor, with_arrays
 from ...tensor.tensor import UFUNCS, Tensor, has_own_rules
 from ...tensor.trace_hooks import composed
@@ -18,7 +18,7 @@ from .. import OPERATORS
 from ..codegen.generate import body, environment
 from .adapted import lost
 from .conversion import as_argument, as_tensors, carries_history, on_unsupported, on_values
-from .dispatch import in_numpy_names, meaning
+from .dispatch import in_numpy_names
 from .lazy_functions import lazy_function
 
 MISSING: Final = object()
@@ -27,10 +27,10 @@ FACTS: Final = ("identity", "nargs", "nin", "nout", "ntypes", "signature", "type
 
 
 class WithUfuncs:
-    """The base of classes to which ufuncs are applied as to Python objects, like SciPy's sparse arrays.
+    """The base of classes that NumPy's ufuncs treat as Python objects, such as sparse arrays.
 
-    NumPy calls the operator, or the method with the name of the ufunc. With `__array_ufunc__`, arrays would no longer
-    defer to the operators of the class.
+    For such an object, a ufunc calls Python's operator, or the method with the name of the ufunc. `__array_ufunc__` is
+    None, because otherwise arrays would not defer to the operators of the class.
     """
 
     __array_ufunc__ = None
@@ -44,7 +44,7 @@ class WithUfuncs:
         apply = BY_OPERATORS.get(ufunc)
         if apply is None and len(args) == 1:
             apply = getattr(type(self), ufunc.__name__, None)
-        are_operands = all(isinstance(each, (WithUfuncs, Number)) or np.ndim(each) == 0 for each in args)
+        are_operands = all(isinstance(each, WithUfuncs) or np.ndim(each) == 0 for each in args)
         if apply is None or kind != "__call__" or options or not are_operands:
             name = f"numpy.{ufunc.__name__}"
             raise TypeError(f"{name} does not support such operands, one of them of type {type(self).__name__}")
@@ -66,9 +66,9 @@ class UniversalFunction:
         way_out: the alternative for tensors with a history.
     """
 
-    def __init__(self, function: np.ufunc, name: str, way_out: str = "") -> None:
+    def __init__(self, function: np.ufunc, way_out: str = "") -> None:
         self.numpy: Final = function
-        self.__name__ = self.__qualname__ = name
+        self.__name__ = self.__qualname__ = function.__name__
         self._arguments = function.nin
         self._advice = way_out
 
@@ -204,7 +204,7 @@ def ufunc(function: np.ufunc, way_out: str = "", doc: str | None = None) -> Any:
     """
     made = UNIVERSAL.get(function)
     if made is None:
-        holder = UniversalFunction(function, function.__name__, way_out)
+        holder = UniversalFunction(function, way_out)
         call: Any = lazy_function(holder.__name__, holder.source, holder.parameters)
         call.__doc__ = function.__doc__ if doc is None else doc
         call.__module__ = "numpy" if doc is None else "viewgrad"

@@ -222,11 +222,12 @@ class SparseArray(WithUfuncs):
         power = operator.index(power)
         if power < 0:
             raise ValueError("exponent must be >= 0")
-        if not power:
+        if power == 0:
             return self._kind("csr")(scipy.sparse.eye_array(self.shape[0], dtype=self.dtype)).asformat(self.format)
-        root = self ** (power // 2) if power > 1 else None
-        square = self if root is None else root * root
-        return self * square if power > 1 and power % 2 else square
+        if power == 1:
+            return self
+        root = self ** (power // 2)
+        return self * (root * root) if power % 2 else root * root
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Raise every stored value to a power."""

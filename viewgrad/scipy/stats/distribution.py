@@ -564,6 +564,9 @@ class Distribution(NamedDistribution):
         return loc + scale * as_tensors(np.asarray(drawn))
 
 
+FROZEN: Final = {scipy.stats.rv_discrete: rv_discrete_frozen, scipy.stats.rv_continuous: rv_continuous_frozen}
+
+
 class Frozen:
     """A distribution with fixed parameters.
 
@@ -582,8 +585,7 @@ class Frozen:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The class of such a distribution in SciPy, unless it is one of vectors."""
-        kinds = {scipy.stats.rv_discrete: rv_discrete_frozen, scipy.stats.rv_continuous: rv_continuous_frozen}
-        return next((frozen for kind, frozen in kinds.items() if isinstance(self.dist.scipy, kind)), type(self))
+        return next((frozen for kind, frozen in FROZEN.items() if isinstance(self.dist.scipy, kind)), type(self))
 
     def __reduce__(self) -> Any:
         return type(self), (self.dist, self.args, self.kwds, self.options)
