@@ -33,8 +33,8 @@ def hides_class(value: Any) -> bool:
 def hides_type(value: Any) -> bool:
     """Return whether `isinstance` raises for an object, or takes it for one of a class that it does not derive from.
 
-    An object that stands for another, such as a mock of a dict, has not the memory that code for that class reads.
-    Objects of viewgrad, such as scalars, are known.
+    A mock of a dict, for example, reports the class `dict`, but has no items. Objects of viewgrad that report another
+    class, such as scalars, are not meant.
     """
     if hides_class(value):
         return True

@@ -1,7 +1,7 @@
 """`pickle` in adopted packages.
 
-It stores classes and functions by name, and looks the names up in `sys.modules`, where the modules of an adopted
-package are not. In adopted packages the functions of this module stand for those of `pickle`.
+Python's `pickle` stores classes and functions by name, and looks the names up in `sys.modules`, which does not contain
+the modules of an adopted package. An adopted package therefore uses the functions of this module instead.
 """
 
 from __future__ import annotations

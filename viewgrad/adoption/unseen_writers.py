@@ -1,6 +1,7 @@
 """Objects through which code that is not adopted may write to the arrays of a program.
 
-Such writes are not seen. A program with such an object compares the arrays that it captures at each read.
+Viewgrad does not see such writes. A program that captures such an object compares its captured arrays with their copies
+at every read; see `tensor/captured_storage.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from .attributes import hides_type
 from .locations import file_of, is_installed
 
-# Classes of objects that refer to others, or to memory, in a way that is not followed.
+# Classes of objects whose references to arrays or memory are not followed.
 WRITERS: Final = (
     array, contextvars.ContextVar, contextvars.Context, memoryview, threading.local, types.CoroutineType,
     types.AsyncGeneratorType, weakref.ref, weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet,

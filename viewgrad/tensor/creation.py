@@ -57,7 +57,10 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def over_memory(array: np.ndarray[Any, Any]) -> Tensor:
-    """Return `from_numpy(array)` for a tensor that lasts for one operation or call, in half the time."""
+    """Return a tensor that shares the memory of `array`, for the duration of one operation or call.
+
+    In contrast to `from_numpy`, the memory is not registered by `watch`, which takes as long as the rest.
+    """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy expects a numpy.ndarray, not {type(array).__name__}")
     if not array.dtype.isnative:

@@ -77,7 +77,7 @@ class SavedCopy(SavedTensor):
 
 
 class LostCopy(SavedCopy):
-    """A copy that may differ from the array when it was read; using it raises."""
+    """A copy that may differ from the array as it was read; using it raises an error."""
 
     __slots__ = ()
 

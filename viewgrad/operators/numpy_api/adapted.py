@@ -69,7 +69,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             return as_tensors(function(*args, **kwargs), args)
         handler = FUNCTIONS.get(function)
         if views and args and type(args[0]) is np.ndarray and args[0].dtype.hasobject:
-            return function(*args, **kwargs)  # a view of objects, some of which are tensors
+            return function(*args, **kwargs)  # NumPy's view; its elements, among them tensors, are the same objects
         if handler is not None:
             given: Any = args
             if lists:

@@ -529,7 +529,7 @@ def _install() -> None:
     for name, result in (results | {"tofile": "None"}).items():
         methods[name] = _exporting(name, result)
     for name, method in methods.items():
-        if not name.startswith("__"):  # libraries decide by the name of a method
+        if not name.startswith("__"):  # NumPy's name, which libraries such as pint look up in their tables
             method.__name__, method.__qualname__ = name, f"Tensor.{name}"
         setattr(Tensor, name, method)
     properties: dict[str, property] = {
