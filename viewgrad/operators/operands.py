@@ -16,7 +16,7 @@ from ..tensor.escapes import has_tangent
 from ..tensor.modes import no_grad
 from ..tensor.node import new
 from ..tensor.saved import SavedConstant
-from ..tensor.tensor import Tensor, current_edge, from_array, root_of
+from ..tensor.tensor import Tensor, current_edge, from_array, is_scalar, root_of
 from ..tensor.trace_hooks import array_of, observed
 from ..type_aliases import Array
 from ..views.geometry import TensorGeometry
@@ -38,7 +38,8 @@ FLOAT64: Final = np.dtype(np.float64)
 float64: Final = np.float64
 
 # Tensors of Python numbers, by dtype and value; converting a number costs more than multiplying by it.
-_constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
+_float64_constants: Final[dict[float, Tensor]] = {}
+_constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {FLOAT64: _float64_constants}
 
 
 # Operands that are converted to tensors, whatever methods their classes define.
@@ -77,52 +78,63 @@ def defers(tensor: Tensor, other: Any, method: str) -> bool:
     return not tensor._array.ndim or getattr(other, "__array_priority__", 0.0) > 0
 
 
-def operands_unless(method: str | None) -> Callable[..., Sequence[Any]]:
-    """Return the function that converts the operands of an elementwise operator to tensors.
-
-    Python numbers adopt the dtype of the others (NEP 50).
+def operand_pair_unless(method: str | None) -> Callable[[Any, Any], Sequence[Any]]:
+    """Return the function that converts two operands of an elementwise operator to tensors.
 
     Arguments:
         method: the name of the method by which the class of the other operand may compute the result itself, in which
             case the function raises `UnsupportedTypeError`; None for functions, which convert all operands.
     """
 
-    def operands(*values: Any) -> Sequence[Any]:
-        if len(values) == 2:  # a tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 to 3 us
-            first, second = values
-            if type(first) is Tensor:
-                if type(second) is float or type(second) is int:
-                    return first, constant(second, first._array.dtype)
-                if type(second) is float64:
-                    return first, constant(second, FLOAT64)
-            elif type(second) is Tensor:
-                if type(first) is float or type(first) is int:
-                    return constant(first, second._array.dtype), second
-                if type(first) is float64:
-                    return constant(first, FLOAT64), second
-            if method is not None:
-                tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
-                if defers(tensor, other, method):
-                    raise UnsupportedTypeError(f"the class {type(other).__name__} defines {method} for this operator")
-        dtypes = [
-            value._array.dtype if isinstance(value, Tensor) else value.dtype
-            for value in values
-            if isinstance(value, (Tensor, np.ndarray, np.generic))
-        ]
-        if not dtypes:
-            return [as_operand(value) for value in values]
-        try:
-            dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
-        except np.exceptions.DTypePromotionError as error:  # for example, of a date and a number
-            raise UnsupportedTypeError(str(error)) from None
-        return [
-            constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values
-        ]
+    def operand_pair(first: Any, second: Any) -> Sequence[Any]:
+        # A tensor and a number, as in `x * 2.0`: a common case, for which this saves 1 to 3 us.
+        if type(first) is Tensor:
+            if type(second) is float or type(second) is int:
+                return first, constant(second, first._array.dtype)
+            if type(second) is float64:
+                return first, constant(second, FLOAT64)
+        elif type(second) is Tensor:
+            if type(first) is float or type(first) is int:
+                return constant(first, second._array.dtype), second
+            if type(first) is float64:
+                return constant(first, FLOAT64), second
+        if method is not None:
+            tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
+            if method == "__rmul__" and isinstance(other, (list, tuple)) and _is_integer(tensor):
+                raise UnsupportedTypeError(
+                    "a list times an integer repeats the list; to multiply its items, convert it to an array"
+                )
+            if defers(tensor, other, method):
+                raise UnsupportedTypeError(f"the class {type(other).__name__} defines {method} for this operator")
+        return operands(first, second)
 
-    return operands
+    return operand_pair
 
 
-operands: Final = operands_unless(None)
+def _is_integer(tensor: Tensor) -> bool:
+    return is_scalar(tensor) and tensor.dtype.kind in "iu"
+
+
+operand_pair: Final = operand_pair_unless(None)
+
+
+def operands(*values: Any) -> Sequence[Any]:
+    """Return the operands of an elementwise operator as tensors.
+
+    Python numbers adopt the dtype of the others (NEP 50).
+    """
+    dtypes = [
+        value._array.dtype if isinstance(value, Tensor) else value.dtype
+        for value in values
+        if isinstance(value, (Tensor, np.ndarray, np.generic))
+    ]
+    if not dtypes:
+        return [as_operand(value) for value in values]
+    try:
+        dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
+    except np.exceptions.DTypePromotionError as error:  # for example, of a date and a number
+        raise UnsupportedTypeError(str(error)) from None
+    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
 
 
 def foreign_operand(first: Any, second: Any) -> Any:
@@ -177,10 +189,10 @@ def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     """Return a number as a 0-d tensor, in the dtype that a Python number has as an operand together with `dtype`."""
-    constants = _constants.get(dtype)
+    constants = _float64_constants if dtype is FLOAT64 else _constants.get(dtype)
     if constants is None:
         constants = _constants[dtype] = {}
-    if value and type(value) is not complex:
+    if type(value) is not complex:
         found = constants.get(value)
         if found is not None:
             return found

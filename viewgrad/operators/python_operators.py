@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedTypeError
 from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.trace_hooks import array_of
 from . import OPERATORS
 from .codegen.generate import augmented, reflected, with_names
 from .numpy_api.dispatch import write_out
-from .operands import operands_unless
+from .operands import operand_pair_unless
 
 __all__: list[str] = []
 
@@ -70,19 +69,6 @@ def _not_written(first: Any, second: Any) -> Any:
     return NotImplemented
 
 
-_operands_of_product = operands_unless("__rmul__")
-
-
-def _factors(first: Any, second: Any) -> Any:
-    """Return the operands of a product; if the other operand is an integer, Python itself repeats a list."""
-    number, other = (first, second) if isinstance(first, Tensor) else (second, first)
-    if isinstance(other, (list, tuple)) and is_scalar(number) and number.dtype.kind in "iu":
-        raise UnsupportedTypeError(
-            "a list times an integer repeats the list; to multiply its items, convert it to an array"
-        )
-    return _operands_of_product(first, second)
-
-
 def _as_method(operator: Any, name: str, function: Any = None, writes: bool = False) -> Any:
     """Return a generated function as a method for one of Python's operators.
 
@@ -92,9 +78,9 @@ def _as_method(operator: Any, name: str, function: Any = None, writes: bool = Fa
         function: the function, if it is not that of the operator.
         writes: whether the method is for an augmented assignment, such as `x += y`.
     """
-    convert = _factors if name == "__rmul__" else operands_unless(name)
     foreign = _not_written if writes else _by_numpy(operator.forward)
-    return with_names(function or operator.function, {"foreign_operand": foreign, "operands": convert})
+    names = {"foreign_operand": foreign, "operand_pair": operand_pair_unless(name)}
+    return with_names(function or operator.function, names)
 
 
 def _install() -> None:

@@ -1,11 +1,11 @@
 """Captured arrays: NumPy arrays that an adopted function finds outside, and that other code may write to unnoticed.
 
-Nodes that save such an array share one copy of it. The array is compared with the copy at each of the first reads, then
-after 8, 16 and 32 further reads, before each write by viewgrad to memory that may be part of the array, and at the end
-of the call; comparing a large matrix in each step of a loop would cost more than a product with it. Programs that
-capture objects through which other code may write to arrays compare at every read; see `adoption/unseen_writers.py`. If
-other code writes to an array between two comparisons all the same, `SavedValueError` is raised, because it is unknown
-which reads came after the write.
+Nodes that save such an array, or a window of a small one, share one copy of it. The array is compared with the copy at
+each of the first reads, then after 8, 16 and 32 further reads, before each write by viewgrad to memory that may be part
+of the array, and at the end of the call; comparing a large matrix in each step of a loop would cost more than a product
+with it. Programs that capture objects through which other code may write to arrays compare at every read; see
+`adoption/unseen_writers.py`. If other code writes to an array between two comparisons all the same, `SavedValueError`
+is raised, because it is unknown which reads came after the write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..type_aliases import Array
 from .modes import TRACE, current_mode
-from .saved import LostCopy, SavedCopy, SavedTensor, unseen_write
+from .saved import LARGE, LostCopy, SavedCopy, SavedPart, SavedTensor, unseen_write
 from .saved_windows import SavedWindows
 from .storage import Storage, copied
 
@@ -84,18 +84,29 @@ class CapturedStorage(Storage):
         self.tensor: Any = _none
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """Return the saved value of a window: for the whole array, the copy shared by all nodes."""
+        """Return the saved value of a window: part of the copy shared by all nodes, unless the array is large."""
         if self._inference:
             return super().save(array, index)
-        if array is not self.root:
+        root = self.root
+        if array is not root and (index is None or root.nbytes >= LARGE):
             return copied(array)
         found = self.assumed
         if found is not None and self.unchecked and not current_mode() & TRACE:
             self.unchecked -= 1
-            return found
-        return self._compared(array)
+            shared: SavedTensor = found
+        elif array is not root and current_mode() & TRACE:
+            return copied(array)
+        else:
+            shared = self._compared(root)
+        if array is root:
+            return shared
+        saved = SavedPart()
+        saved.copy = shared
+        saved.index = index
+        return saved
 
     def _compared(self, array: Array) -> SavedTensor:
+        """Return the copy shared by all nodes, which is compared with the array, or replaced if that has changed."""
         if current_mode() & TRACE:  # which records the copies that are made in it
             return copied(array)
         found: SavedCopy | None = self.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import FreedGraphError, SavedValueError
 from ..type_aliases import Array
@@ -74,6 +74,21 @@ class SavedCopy(SavedTensor):
         if self.elements is None:
             return is_same_array(self.array, array)
         return array.tobytes() == self.elements and array.shape == self.shape and array.dtype is self.dtype
+
+
+class SavedPart(SavedTensor):
+    """A window of a copy that nodes share."""
+
+    __slots__ = ("copy", "index")
+
+    copy: SavedTensor
+    index: Any
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        """The window."""
+        window: Array = self.copy.array[self.index]
+        return window
 
 
 class LostCopy(SavedCopy):

@@ -339,7 +339,8 @@ def save(tensor: Tensor) -> SavedTensor:
             if found is None:
                 tensor._saved = found = saved
             return found
-    return storage.save(tensor._array, None if storage.foreign else root_index(tensor, storage))
+    has_windows = storage.captured or not storage.foreign
+    return storage.save(tensor._array, root_index(tensor, storage) if has_windows else None)
 
 
 def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:

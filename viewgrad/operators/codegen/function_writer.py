@@ -159,8 +159,12 @@ class FunctionWriter:
                 for name, optional in ((argument.name, argument.optional) for argument in combined)
             ]
             together = ", ".join(argument.name for argument in combined)
-            convert = "optional_operands" if any(argument.optional for argument in combined) else "operands"
-            convert = "clip_operands" if ours and self.operator.name == "clip" else convert
+            if ours and self.operator.name == "clip":
+                convert = "clip_operands"
+            elif any(argument.optional for argument in combined):
+                convert = "optional_operands"
+            else:
+                convert = "operand_pair" if len(combined) == 2 else "operands"
             lines = [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
             for name in choosing:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]

@@ -133,7 +133,8 @@ def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) ->
     lines += ["    if type(n0) is float64 or type(n1) is float64:", "        mode_bits = current_mode()"]
     for i, name in enumerate(names):
         lines.append(f"        {'elif' if i else 'if'} type(n{i}) is not float64:")
-        branch = [f"n{i} = number_beside_scalar(n{i})", f"if n{i} is None:", "    mode_bits = UNSUITABLE"]
+        number = f"None if type(n{i}) is ndarray and n{i}.ndim else number_beside_scalar(n{i})"
+        branch = [f"n{i} = {number}", f"if n{i} is None:", "    mode_bits = UNSUITABLE"]
         if name in differentiable:
             branch += [f"elif type({name}) is Tensor:", f"    s{i} = current_edge({name})"]
         if not converted:
