@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import tracemalloc
 
 import numpy as np
@@ -278,6 +279,104 @@ def test_ufuncs_call_operators_and_methods(name, kind):
     for apply in (np.matmul, np.maximum, np.hypot):
         with pytest.raises((TypeError, ValueError)):
             vg.adopt(lambda apply=apply: apply(matrix, matrix))()
+
+
+FORMATS = ["csr_array", "csr_matrix", "csc_array", "coo_array", "lil_array", "dok_array"]
+ELEMENTS, OTHERS = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0]]), np.array([[1.0, 1.0, 0.0], [0.0, -2.0, 3.0]])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+@pytest.mark.filterwarnings(
+    "ignore::scipy.sparse.SparseEfficiencyWarning", "ignore::PendingDeprecationWarning"
+)
+def test_comparisons_are_those_of_values(name, kind):
+    make, compare = getattr(scipy.sparse, kind), getattr(operator, name)
+
+    def f(x):
+        matrix = make(ELEMENTS) * x
+        found = []
+        for other in (0, -1.0, 1.5, make(OTHERS), scipy.sparse.csr_array(ELEMENTS), OTHERS):
+            found += [compare(matrix, other), compare(other, matrix)]
+        return [each.toarray() if scipy.sparse.issparse(each) else np.asarray(each) for each in found]
+
+    for argument in (1.5, vg.Tensor(1.5, requires_grad=True)):
+        for made, expected in zip(vg.adopt(f)(argument), f(1.5), strict=True):
+            assert made.dtype == bool and np.array_equal(made, expected)
+
+
+def written_below_zero(matrix, x):
+    matrix[matrix < 0] = x
+    return matrix
+
+
+CHOOSING = {
+    "maximum": lambda matrix, x: matrix.maximum(0),
+    "minimum": lambda matrix, x: matrix.minimum(0.0),
+    "maximum of another": lambda matrix, x: matrix.maximum(type(matrix)(OTHERS) * x * x),
+    "minimum of another": lambda matrix, x: matrix.minimum(scipy.sparse.csc_array(OTHERS)),
+    "number": lambda matrix, x: matrix.maximum(0.5),
+    "tensor": lambda matrix, x: matrix.maximum(x / 2),
+    "dense": lambda matrix, x: matrix.minimum(OTHERS),
+    "mask": lambda matrix, x: matrix.multiply(matrix > 0),
+    "written": written_below_zero,
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("name", CHOOSING)
+@pytest.mark.filterwarnings(
+    "ignore::scipy.sparse.SparseEfficiencyWarning", "ignore::PendingDeprecationWarning"
+)
+def test_elements_are_chosen_by_values(name, kind):
+    def f(x):
+        found = CHOOSING[name](getattr(scipy.sparse, kind)(ELEMENTS) * x, x)
+        dense = np.asarray(found.toarray() if scipy.sparse.issparse(found) else found)
+        return (dense * np.arange(7.0, 1.0, -1.0).reshape(2, 3)).sum()
+
+    value, gradient = vg.value_and_grad(f)(1.5)
+    assert value == pytest.approx(f(1.5), rel=1e-12)
+    assert gradient == pytest.approx((f(1.5 + 1e-6) - f(1.5 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+DENSE = {
+    "todense": lambda m, x: m.todense() * np.array([[1.0], [2.0], [3.0]]),
+    "sums": lambda m, x: m.sum(axis=1) * np.ones((1, 3)) * m.mean(axis=0).T,
+    "sum.A1": lambda m, x: m.sum(axis=0).A1,
+    "function": lambda m, x: np.asarray(np.sum(m, axis=1)).ravel(),
+    "array + matrix": lambda m, x: (SQUARE + m) * (m - SQUARE),
+    "times matrix": lambda m, x: m * np.matrix(SQUARE) * np.matrix(SQUARE[0]).T,
+    "matrix times": lambda m, x: np.matrix(SQUARE) * m + np.matrix(SQUARE) @ m,
+    "sum of both": lambda m, x: (m + np.matrix(SQUARE)) * (np.matrix(SQUARE) - m),
+    "masked": lambda m, x: m[m > 0].T * m[SQUARE < 2],
+    "elements": lambda m, x: m[[0, 1], [0, 1]].T * np.ones((1, 2)),
+    "maximum": lambda m, x: m.maximum(SQUARE) * m.minimum(np.matrix(SQUARE)),
+    "compared": lambda m, x: (m > SQUARE) * m.todense(),
+    "quotient": lambda m, x: np.nan_to_num(m / (m + m * m)),
+    "row by column": lambda m, x: (m / m.sum(axis=1)).todense() * x,
+    "conjugate transpose": lambda m, x: m.getH() * m.multiply(np.matrix(SQUARE)).todense(),
+}
+SQUARE = np.array([[1.0, 1.0, 0.5], [0.5, -2.0, 3.0], [1.0, 1.0, 2.0]])
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix"])
+@pytest.mark.parametrize("name", DENSE)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::PendingDeprecationWarning")
+def test_dense_results_of_sparse_matrices_are_matrices(name, kind):
+    if kind == "coo_matrix" and name in ("masked", "elements"):
+        pytest.skip("not subscriptable")
+
+    def dense(x):
+        return DENSE[name](getattr(scipy.sparse, kind)([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.0, 1.0]]) * x, x)
+
+    def f(x):
+        found = np.asarray(dense(x))
+        return (found * np.cos(np.arange(found.size)).reshape(found.shape)).sum()
+
+    assert vg.adopt(lambda: isinstance(dense(1.5), np.matrix))() == isinstance(dense(1.5), np.matrix)
+    value, gradient = vg.value_and_grad(f)(1.5)
+    assert value == pytest.approx(f(1.5), rel=1e-12)
+    assert gradient == pytest.approx((f(1.5 + 1e-6) - f(1.5 - 1e-6)) / 2e-6, rel=1e-6, abs=1e-8)
 
 
 def test_unknown_formats_raise_scipys_error():

@@ -14,7 +14,7 @@ from ..tensor.call_sites import instruction_of
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .array_types import ndarray
-from .operator_methods import define_operators
+from .operator_methods import defers_to, define_operators
 
 # NumPy functions that return arrays for matrices, and functions that call the method of the same name.
 ARRAYS: Final = frozenset({
@@ -223,6 +223,8 @@ class matrix:
     # -- products, operators and functions of NumPy --------------------------------------------------------------------
 
     def __mul__(self, other: Any) -> Any:
+        if defers_to(other):
+            return NotImplemented
         if isinstance(other, (matrix, ndarray, list, tuple)) or np.ndim(plain_values(other)):
             return _of(np.dot(self.data, matrix(other, copy=False).data))
         return _matrix(self.data * other)

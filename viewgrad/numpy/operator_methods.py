@@ -34,8 +34,15 @@ def define_operators(cls: Any, names: Iterable[str]) -> None:
     cls.__hash__ = None  # as for arrays, which compare elementwise
 
 
+def defers_to(other: Any) -> bool:
+    """Return whether the class of an operand, such as that of sparse arrays, computes with arrays itself."""
+    return getattr(type(other), "__array_ufunc__", True) is None
+
+
 def _define(cls: Any, name: str, ufunc: np.ufunc, reflected: bool) -> None:
     def operate(self: Any, other: Any) -> Any:
+        if defers_to(other):
+            return NotImplemented
         return self.__array_ufunc__(ufunc, "__call__", *((other, self) if reflected else (self, other)))
 
     operate.__name__ = f"__{'r' if reflected else ''}{name}__"

@@ -23,7 +23,7 @@ class AdapterTable(dict[Any, Adapter]):
     """A mapping from NumPy callables to adapters that refuses to replace an adapter.
 
     Attributes:
-        plain: the meanings of the adapters, to be called if there are no options.
+        plain: the meanings of the adapters of calls of ufuncs, to be called if there are no options.
 
     Example:
         >>> table = AdapterTable()
@@ -60,7 +60,8 @@ class AdapterTable(dict[Any, Adapter]):
 
     def _set(self, key: Any, adapter: Adapter) -> None:
         super().__setitem__(key, adapter)
-        self.plain[key] = meaning(adapter)
+        if isinstance(key, tuple) and key[1] == "__call__":
+            self.plain[key[0]] = meaning(adapter)
 
     def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
         """Replace the adapter of a callable by `decorator(adapter)`; later registrations do not remove it.

@@ -454,13 +454,14 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         """Return the value of a 0-d tensor, as a scalar."""
         return self if is_scalar(self) else self.reshape(1)[0]
 
-    def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        handler = UFUNCS.plain.get((ufunc, kind)) if out is None and not kwargs else UFUNCS.get((ufunc, kind))
+    def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, **kwargs: Any) -> Any:
+        handler = UFUNCS.plain.get(ufunc) if kind == "__call__" and not kwargs else UFUNCS.get((ufunc, kind))
         if handler is None:
             for settle in LATE:
                 settle()
             handler = UFUNCS.get((ufunc, kind))
-        if out is not None:
+        if kwargs and kwargs.get("out") is not None:
+            out = kwargs["out"]
             kwargs["out"] = out[0] if len(out) == 1 else out
         try:
             if handler is None:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
 from ...errors import UnsupportedFunctionError
+from ...numpy.matrices import matrix
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...operators.numpy_api.universal import WithUfuncs
 from ...tensor.creation import as_operand, holds_tensor
@@ -157,19 +158,20 @@ class SparseArray(WithUfuncs):
     def __matmul__(self, other: Any) -> Any:
         if is_sparse(other):
             return _sparse_product(self, as_sparse(other))
-        dense = numbers(other)
+        dense = _dense_operand(other)
         if dense.ndim not in (1, 2) or dense.shape[0] != self.shape[1]:
             raise ValueError(f"matmul: shapes {self.shape} and {dense.shape} do not match")
-        return product(self.pattern, *_promoted(self.data, dense))
+        found = product(self.pattern, *_promoted(self.data, dense))
+        return self._dense(found) if isinstance(other, matrix) else found
 
     def __rmatmul__(self, other: Any) -> Any:
         if is_sparse(other):
             return as_sparse(other) @ self
-        dense = numbers(other)
+        dense = _dense_operand(other)
         if dense.ndim not in (1, 2) or dense.shape[-1] != self.shape[0]:
             raise ValueError(f"matmul: shapes {dense.shape} and {self.shape} do not match")
-        found = product(self.pattern.transposed, *_promoted(self.data, dense.T))
-        return found.T
+        found = product(self.pattern.transposed, *_promoted(self.data, dense.T)).T
+        return self._dense(found) if isinstance(other, matrix) else found
 
     def dot(self, other: Any) -> Any:
         """Return the product with a scalar, an array or a sparse array."""
@@ -183,7 +185,7 @@ class SparseArray(WithUfuncs):
             return self._intersected(as_sparse(other))
         if type(other) in NUMBERS:  # Python numbers do not change the dtype, unlike 0-d arrays
             return self._of(self.pattern, self.data * other)
-        dense = numbers(other)
+        dense = _dense_operand(other)
         if not dense.ndim:
             return self._of(self.pattern, self.data * dense)
         shape = np.broadcast_shapes(dense.shape, self.shape)
@@ -202,10 +204,11 @@ class SparseArray(WithUfuncs):
 
     def __truediv__(self, other: Any) -> Any:
         if is_sparse(other):
-            return NotImplemented
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return self._dense(self.toarray() / as_sparse(other).toarray())
         if type(other) in NUMBERS:  # SciPy divides in double precision
             return self._of(self.pattern, (self.data if self.dtype.kind == "c" else self.data.astype(float)) / other)
-        dense = numbers(other)
+        dense = _dense_operand(other)
         return self._of(self.pattern, self.data / dense) if not dense.ndim else self.multiply(1.0 / dense)
 
     def __neg__(self) -> Any:
@@ -236,6 +239,30 @@ class SparseArray(WithUfuncs):
     def __round__(self, ndigits: int = 0) -> Any:
         return self._of(*_summed(self)).map(lambda data: np.round(data, ndigits))
 
+    def maximum(self, other: Any) -> Any:
+        """Return the elementwise maximum with a number, a dense array or a sparse array."""
+        return self._chosen(np.maximum, other)
+
+    def minimum(self, other: Any) -> Any:
+        """Return the elementwise minimum with a number, a dense array or a sparse array."""
+        return self._chosen(np.minimum, other)
+
+    def _chosen(self, choose: Callable[[Any, Any], Any], other: Any) -> Any:
+        compressed = self.asformat("csc" if self.format == "csc" else "csr")
+        if is_sparse(other):
+            other = as_sparse(other)
+            mine, others = compressed + other.map(np.zeros_like), compressed.map(np.zeros_like) + other
+            return mine.map(lambda data: choose(data, others.data))  # both have the union of the two patterns
+        if np.ndim(other):
+            return self._dense(choose(self.toarray(), _dense_operand(other)))
+        if choose(0, plain_values(other)) == 0:
+            return compressed._of(*_summed(compressed)).map(lambda data: choose(data, other))
+        return type(self)(choose(self.toarray(), other))
+
+    def _dense(self, elements: Any) -> Any:
+        """Return dense elements in the class of SciPy's results: NumPy matrices for sparse matrices."""
+        return matrix(elements, copy=False) if self.is_matrix else elements
+
     def map(self, function: Callable[[Any], Any]) -> Any:
         """Apply a function to the stored values; the function should map 0 to 0."""
         return self._of(self.pattern, function(self.data))
@@ -243,26 +270,57 @@ class SparseArray(WithUfuncs):
     def __add__(self, other: Any) -> Any:
         if is_sparse(other):
             return combined([self, as_sparse(other)], lambda mine, others: mine + others, type(self))
-        dense = numbers(other)
+        dense = _dense_operand(other)
         if not dense.ndim:
             if not carries_history(dense) and not dense.item():
                 return self.copy()
             raise NotImplementedError("adding a nonzero scalar to a sparse array is not supported")
-        return self.toarray() + dense
+        return self._dense(self.toarray() + dense)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self + (-(as_sparse(other) if is_sparse(other) else numbers(other)))
+        return self + (-(as_sparse(other) if is_sparse(other) else _dense_operand(other)))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
+
+    def _compared(self, compare: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Return the result of a comparison of values, which have no derivative."""
+        found = compare(self.to_scipy(), to_scipy(other.data if isinstance(other, matrix) else other))
+        if scipy.sparse.issparse(found):
+            return as_sparse(found)
+        return self._dense(as_operand(np.asarray(found))) if isinstance(found, np.ndarray) else found
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(operator.ge, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compared(operator.eq, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._compared(operator.ne, other)
+
+    __hash__ = None  # type: ignore[assignment]  # as SciPy's
 
     def conj(self, copy: bool = True) -> Any:
         """Return the complex conjugate."""
         return self._of(self.pattern, self.data.conj())
 
     conjugate = conj
+
+    def getH(self) -> Any:
+        """Return the conjugate transpose."""
+        return self.conj().T
 
     @property
     def real(self) -> Any:
@@ -295,7 +353,7 @@ class SparseArray(WithUfuncs):
             pattern = self.pattern if axis == 1 else self.pattern.transposed
             total = product(pattern, data, as_operand(np.ones(pattern.shape[1], data.dtype)))
             total = total if dtype is None else total.astype(dtype)
-            total = total if not self.is_matrix else total[:, None] if axis == 1 else total[None, :]
+            total = total if not self.is_matrix else matrix(total[:, None] if axis == 1 else total[None, :], copy=False)
         if out is None:
             return total
         if axis is not None and out.shape != total.shape:
@@ -376,7 +434,9 @@ class SparseArray(WithUfuncs):
         dense[pattern.rows, pattern.cols] = data
         return dense
 
-    todense = toarray
+    def todense(self, order: Any = None, out: None = None) -> Any:
+        """Convert the array to a dense tensor, or a sparse matrix to a NumPy matrix."""
+        return self._dense(self.toarray())
 
     def tocsr(self, copy: bool = False) -> Any:
         """Convert the array to CSR format, stored row by row."""
@@ -548,6 +608,10 @@ def to_scipy(value: Any) -> Any:
     return type(value)(map(to_scipy, value)) if type(value) in (list, tuple) else plain_values(value)
 
 
+def _dense_operand(value: Any) -> Any:
+    return value.data if isinstance(value, matrix) else numbers(value)
+
+
 def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
     """Return stored values and a dense operand in differentiable dtypes, if either has a history."""
     dtype = np.result_type(data.dtype, dense.dtype)
@@ -654,7 +718,8 @@ def rearranged(function: Callable[..., Any], arrays: Sequence[Any], kind: Any) -
     values = [data for _, data in parts]
     data = values[0] if len(values) == 1 else np.concatenate(values)
     if not scipy.sparse.issparse(found):
-        return picked(data, np.asarray(found))
+        dense = picked(data, np.asarray(found))
+        return matrix(dense, copy=False) if isinstance(found, np.matrix) else dense
     if found.ndim == 1:
         dense = picked(data, found.toarray())
         return dense

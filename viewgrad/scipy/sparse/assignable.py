@@ -13,7 +13,7 @@ import numpy as np
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ..wrap import numbers
-from .arrays import ARRAYS, NUMBERS, SparseArray, as_sparse, is_sparse
+from .arrays import ARRAYS, NUMBERS, SparseArray, as_sparse, is_sparse, to_scipy
 from .arrays import _summed as summed
 from .pattern import Pattern
 
@@ -86,6 +86,8 @@ class AssignableArray(SparseArray):
     def _places(self, index: Any) -> tuple[Any, Any]:
         """Return the rows and columns selected by an index, broadcast together."""
         index = plain_values(as_argument(index)) if not isinstance(index, tuple) else tuple(map(_plain_index, index))
+        if np.ndim(index) == 2 and np.asarray(index).dtype == bool:
+            index = np.nonzero(index)
         pair = index if isinstance(index, tuple) else (index,)
         pair = (*pair, slice(None)) if len(pair) == 1 else pair
         parts, sliced = [], []
@@ -100,7 +102,7 @@ class AssignableArray(SparseArray):
         return rows, cols
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        rows, cols = self._places(index)
+        rows, cols = self._places(_dense_index(index))
         if is_sparse(value) and value.shape == rows.shape:
             given, data = summed(as_sparse(value))
             self._fill(rows.reshape(-1), cols.reshape(-1), np.zeros(rows.size))
@@ -115,6 +117,7 @@ class AssignableArray(SparseArray):
         self._fill(rows.reshape(-1), cols.reshape(-1), np.broadcast_to(dense, rows.shape).reshape(-1))
 
     def __getitem__(self, index: Any) -> Any:
+        index = _dense_index(index)
         rows, cols = self._places(index)
         if not rows.ndim:
             return self._elements.get((int(rows), int(cols)), self._dtype.type(0))
@@ -162,6 +165,10 @@ class AssignableArray(SparseArray):
         made = type(self)(self._shape, dtype=self._dtype)
         made._elements.update(self._elements)
         return made
+
+
+def _dense_index(index: Any) -> Any:
+    return to_scipy(index).toarray() if is_sparse(index) else index
 
 
 def _plain_index(value: Any) -> Any:
