@@ -13,6 +13,7 @@ import inspect
 import linecache
 import math
 import pickle
+import pprint
 import sys
 import threading
 import types
@@ -972,6 +973,28 @@ def test_texts_of_numbers_in_adopted_code_are_those_of_numpy():
     x = np.array([1.0, 2.0])
     assert vg.grad(f)(x).tolist() == [2.0, 0.0] and f(x) == 2.0
     assert texts[0] == texts[1]
+
+
+def test_texts_of_arrays_in_adopted_code_are_those_of_numpy():
+    @dataclasses.dataclass
+    class Pair:
+        first: object
+        second: object
+
+    def f(x):
+        y = np.zeros(3) + x.sum()
+        found = Pair(x, np.eye(2, dtype=np.float32))
+        texts.append([str(x), repr(y), f"{x} {y!r} {found}", "%s" % y, repr([x, np.arange(2)]), repr(found)])  # noqa: UP031
+        texts[-1] += [pprint.pformat({"x": x}), repr(np.array(0.5)), repr(x[0]), str(np.array([True])), f"{y:}"]
+        texts[-1] += [repr(collections.deque([x])), repr(x == x), repr(np.empty((0, 2)))]
+        return y.sum()
+
+    texts = []
+    x = np.array([1.0, 2.0])
+    assert vg.grad(f)(x).tolist() == [3.0, 3.0] and f(x) == 9.0
+    assert vg.adopt(f)(vg.Tensor(x)) == 9.0
+    assert texts[0] == texts[1] == texts[2]
+    assert repr(vg.Tensor(x)) == "Tensor([1., 2.])"
 
 
 def test_classes_derived_from_builtin_numbers_in_adopted_code():

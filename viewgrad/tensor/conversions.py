@@ -401,6 +401,15 @@ def _in_terms_of(frame: FrameType, advice: str) -> str:
     return advice.replace(MAKERS, OWN_MAKERS) if ADOPTED in frame.f_globals else advice
 
 
+def is_within_adopted_code(frame: FrameType | None) -> bool:
+    """Return whether a frame, or one of its callers, runs adopted code."""
+    while frame is not None:
+        if ADOPTED in frame.f_globals:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_library(frame: FrameType) -> bool:
     """Return whether a frame runs an installed package or the standard library."""
     file = frame.f_code.co_filename

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from operator import index as as_int
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, SupportsComplex, SupportsFloat, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -25,7 +26,7 @@ from ..errors import (
 )
 from ..type_aliases import Array
 from .adapters import AdapterTable
-from .conversions import conversion_refused, is_drawn, noted, warn_of_missing_grad
+from .conversions import conversion_refused, is_drawn, is_within_adopted_code, noted, warn_of_missing_grad
 from .escapes import has_history, has_tangent, is_differentiated, is_within_transform, record_escape
 from .exported_arrays import export_array
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
@@ -561,19 +562,23 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             return format(int(self), spec)  # which a trace guards
         if current_mode() & TRACE:
             record_escape(self, "format()", spec)
-        return format(self._array.item(), spec)
+        return format(self._array[()], spec)
 
     def __str__(self) -> str:
         if is_scalar(self):
             return format(self, "")  # as in NumPy, because programs make keys of it: parameters["W" + str(i)]
-        return str(self._array) if self._is_captured() else repr(self)
+        return self._shown(str, sys._getframe(1))
 
     def __repr__(self) -> str:
+        return self._shown(repr, sys._getframe(1))
+
+    def _shown(self, show: Callable[[Any], str], caller: FrameType) -> str:
+        """Return the text of the tensor: in adopted code, and for arrays that adopted code captures, NumPy's."""
         if self._is_captured():
-            return repr(self._array)
+            return show(self._array)
         if current_mode() & TRACE:
             record_escape(self, "repr()", None)
-        return tensor_repr(self)
+        return show(self._array) if is_within_adopted_code(caller) else tensor_repr(self)
 
     def _is_captured(self) -> bool:
         """Return whether the memory belongs to an array captured by an adopted function."""
