@@ -310,3 +310,110 @@ def test_root_scalar_computes_the_slopes_that_its_method_needs(method):
     found = optimize.root_scalar(lambda x, a: np.exp(x) - a, (a,), method, x0=0.5).root
     np.testing.assert_allclose(found.detach(), np.log(2.0))
     np.testing.assert_allclose(grad(found, a)[0], 0.5)
+
+
+# -- programs that keep what they computed for an argument -------------------------------------------------------------
+
+
+class Signal(np.ndarray):
+    """An array that cannot hold tensors."""
+
+
+class Keeping:
+    """A model that computes its states again only if the argument differs from that of the last call."""
+
+    target = np.array([1.0, -2.0, 0.5])
+
+    def __init__(self, scale, first=False, signal=False):
+        self.scale, self.signal, self.last, self.count = scale, signal, None, 0
+        if first:
+            self.states(np.zeros(3))
+
+    def states(self, z):
+        if self.last is None or not np.array_equal(z, self.last):
+            self.count += 1
+            self.last = z.copy()
+            states = np.zeros(3)
+            states[0] = z[0]
+            for i in range(1, 3):
+                states[i] = 0.5 * states[i - 1] + z[i]
+            self.kept = np.asarray(states).view(Signal) if self.signal else states
+        return self.kept
+
+    def residuals(self, z):
+        return self.states(z) - self.target * self.scale
+
+    def cost(self, z):
+        return (self.residuals(z) ** 2).sum() + 0.1 * (z**2).sum()
+
+    def constraint(self, z):
+        return self.states(z)[2] - 0.7
+
+
+def constrained_by_dict(m):
+    constraint = {"type": "eq", "fun": m.constraint}
+    return scipy.optimize.minimize(m.cost, np.zeros(3), method="SLSQP", constraints=[constraint], tol=1e-13).x
+
+
+def constrained_by_object(m):
+    limit = scipy.optimize.NonlinearConstraint(m.constraint, 0.0, 0.0)
+    return scipy.optimize.minimize(m.cost, np.zeros(3), method="trust-constr", constraints=[limit], tol=1e-11).x
+
+
+SEARCHES = {
+    "minimum": lambda m: scipy.optimize.minimize(m.cost, np.zeros(3), tol=1e-7).x,
+    "constrained_by_dict": constrained_by_dict,
+    "constrained_by_object": constrained_by_object,
+    "root": lambda m: scipy.optimize.root(m.residuals, np.zeros(3)).x,
+    "fsolve": lambda m: scipy.optimize.fsolve(m.residuals, np.zeros(3)),
+    "least_squares": lambda m: scipy.optimize.least_squares(m.residuals, np.zeros(3)).x,
+}
+
+
+@pytest.mark.parametrize("signal", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.filterwarnings("ignore:delta_grad")
+def test_searches_with_functions_that_keep_results(name, first, signal):
+    expected = SEARCHES[name](Keeping(1.3, first))
+    found = vg.adopt(lambda scale: SEARCHES[name](Keeping(scale, first, signal)))(1.3)
+    assert np.asarray(found) == pytest.approx(expected, abs=2e-5)
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.filterwarnings("ignore:delta_grad", "ignore:The iteration")
+def test_solutions_of_functions_that_keep_results(name, first):
+    def solution(scale):
+        return SEARCHES[name](Keeping(scale, first))
+
+    step, weights = 0.5, np.array([1.0, 2.0, -0.7])  # the solutions are linear in the scale
+    expected = (solution(1.3 + step) - solution(1.3 - step)) @ weights / (2 * step)
+    assert vg.grad(lambda scale: solution(scale) @ weights)(1.3) == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_a_function_fills_in_a_search_counts_as_numbers():
+    filled, states = np.zeros(3), np.zeros(3)
+
+    def residuals(z):
+        states[0] = z[0]
+        for i in range(1, 3):
+            states[i] = 0.5 * states[i - 1] + z[i]
+        for i in range(3):
+            filled[i] = states[i] - Keeping.target[i]
+        return filled
+
+    def run():
+        work = np.zeros(2)
+
+        def residual(z):
+            work[0] = z[0] ** 2
+            return work[:1] - 2.0
+
+        found = scipy.optimize.fsolve(residual, np.ones(1))
+        return scipy.optimize.fsolve(residuals, np.zeros(3)), found, np.array(work), float(work[0])
+
+    place, found, work, number = vg.adopt(run)()
+    assert np.asarray(place) == pytest.approx([1.0, -2.5, 1.5])
+    assert float(found[0]) == pytest.approx(2.0**0.5) and number == pytest.approx(2.0)
+    assert np.asarray(work) == pytest.approx([2.0, 0.0])

@@ -18,7 +18,7 @@ import scipy.optimize as theirs  # type: ignore[import-untyped]
 from ..errors import DifferentiabilityError
 from ..func.transforms import grad, jacrev
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
-from .implicit_diff import least_place, root_place
+from .implicit_diff import computed_anew, least_place, root_by_newton
 from .wrap import float_copy, numbers
 
 NEAR: Final = 1e-9  # the maximum relative distance from a bound at which an element counts as being at the bound
@@ -121,6 +121,7 @@ def constrained_place(function: Function, place: Any, ends: Ends, constraints: S
     active = [each for item in constraints for each in _active(item, found)]
     if not active:
         return least_place(function, place, ends.free, ends.values)
+    function = computed_anew(function)
     places = np.flatnonzero(np.ones(found.shape, bool) if ends.free is None else ends.free)
 
     def moved(elements: Any) -> Any:
@@ -132,11 +133,13 @@ def constrained_place(function: Function, place: Any, ends: Ends, constraints: S
         x = moved(elements)
         return np.concatenate([each(x) for each, _ in active])
 
+    residuals_anew = computed_anew(residuals)
+
     def value(elements: Any) -> Any:
         return float_copy(function(moved(elements))).reshape(())
 
     start = as_tensors(found[places].copy())
-    slope, slopes = (np.asarray(plain_values(of(start).detach())) for of in (grad(value), jacrev(residuals)))
+    slope, slopes = (np.asarray(plain_values(of(start).detach())) for of in (grad(value), jacrev(residuals_anew)))
     multipliers = np.linalg.lstsq(slopes.T, slope, rcond=None)[0]
     at = as_tensors(found.copy())
     one_sided = np.concatenate([np.full(len(each(at)), is_one_sided) for each, is_one_sided in active])
@@ -150,9 +153,9 @@ def constrained_place(function: Function, place: Any, ends: Ends, constraints: S
     def stationarity(unknowns: Any) -> Any:
         elements, factors = unknowns[: places.size], unknowns[places.size :]
         slope = grad(lambda each: value(each) - (residuals(each) * factors).sum())(elements)
-        return np.concatenate([slope, residuals(elements)])
+        return np.concatenate([slope, residuals_anew(elements)])
 
-    return moved(root_place(stationarity, np.concatenate([found[places], multipliers]))[: places.size])
+    return moved(root_by_newton(stationarity, np.concatenate([found[places], multipliers]))[: places.size])
 
 
 def _active(item: Constraint, found: Any) -> list[tuple[Function, bool]]:

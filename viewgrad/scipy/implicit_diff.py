@@ -18,7 +18,7 @@ from ..errors import DifferentiabilityError
 from ..func.implicit import is_singular
 from ..func.transforms import grad, jacrev
 from ..operators.numpy_api.conversion import as_tensors, plain_values
-from .wrap import copied, float_copy
+from .wrap import call_nearby, copied, float_copy
 
 STEPS: Final = 3
 FAR: Final = 0.1  # allowed relative distance of the solution from that of Newton's method
@@ -47,6 +47,16 @@ def _settled(moves: list[Any], place: Any) -> None:
         )
 
 
+def computed_anew(function: Function) -> Function:
+    """Return a function that keeps nothing from a call with an equal argument; see `call_nearby`."""
+
+    def compute(x: Any) -> Any:
+        call_nearby(function, plain_values(x.detach()))
+        return function(x)
+
+    return compute
+
+
 def root_place(function: Function, place: Any) -> Any:
     """Return a root of a function of a tensor, with its history.
 
@@ -55,6 +65,12 @@ def root_place(function: Function, place: Any) -> Any:
             history.
         place: a root, an array or a number.
     """
+
+    return root_by_newton(computed_anew(function), place)
+
+
+def root_by_newton(function: Function, place: Any) -> Any:
+    """Return a root as `root_place` does, for a function that keeps nothing from earlier calls."""
 
     def residual(x: Any) -> Any:
         return float_copy(function(x)).reshape(-1)
@@ -89,6 +105,7 @@ def root_of_many(function: Function, place: Any) -> Any:
 
 def root_by_elements(function: Function, place: Any) -> Any:
     """Return the root of an elementwise function."""
+    function = computed_anew(function)
 
     def summed(x: Any) -> Any:
         return float_copy(function(x)).sum()
@@ -106,6 +123,7 @@ def least_place(function: Function, place: Any, free: Any = None, values: Any = 
         values: the point with the history of elements at their bounds; by default, these are constants.
     """
     found = np.asarray(plain_values(place), float)
+    function = computed_anew(function)
     places = np.flatnonzero(np.ones(found.shape, bool) if free is None else free)
 
     def moved(elements: Any) -> Any:
@@ -118,4 +136,4 @@ def least_place(function: Function, place: Any, free: Any = None, values: Any = 
 
     if not places.size:
         return as_tensors(np.array(found)) if values is None else values
-    return moved(root_place(gradient, found.reshape(-1)[places]))
+    return moved(root_by_newton(gradient, found.reshape(-1)[places]))

@@ -14,7 +14,6 @@ import scipy.optimize  # type: ignore[import-untyped]
 from scipy.sparse import issparse  # type: ignore[import-untyped]
 
 from ..adoption import adopted_arguments
-from ..autograd.api import grad
 from ..func.program_methods import program_method
 from ..func.transforms import grad as grad_of
 from ..func.transforms import hessian, hvp, jacrev
@@ -22,16 +21,14 @@ from ..numpy.namespace import filled, public_names
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.async_safety import in_own_context
-from ..tensor.creation import as_operand
-from ..tensor.modes import enable_grad
 from ..tensor.signatures import signature_of
-from ..tensor.tensor import Tensor
 from . import elementwise as elementwise
 from .constrained import NO_ENDS, at_ends, bound_pairs, constrained_place, constraint_of, plain_bounds
 from .implicit_diff import least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import has_history, scaled_slopes, squares
+from .search_points import SearchPoints, plain_value
 from .sparse.arrays import SparseArray
 from .sparse.operators import LinearOperator, is_operator
 from .wrap import args_tuple, captures_history, copied, numbers, registrar
@@ -49,50 +46,18 @@ for _function in (linprog, *OLDER.values()):
 
 
 def _place(x0: Any) -> Any:
-    return np.array(_value(x0), float)
+    return np.array(plain_value(x0), float)
 
 
-def _value(value: Any) -> Any:
-    found = plain_values(value.detach() if isinstance(value, Tensor) else as_argument(value))
-    return plain_values(found.detach()) if isinstance(found, Tensor) else found
-
-
-def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
+def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...], points: SearchPoints) -> Callable[..., Any]:
     """Return a function of arrays that returns the value and the gradient; a compiled function uses its program."""
     if program_method(fun, "__viewgrad_gradients__") is not None:
         return lambda x: fun.plain_value_and_grad(x, *args)  # type: ignore[attr-defined]
-
-    def value_and_gradient(x: Any) -> tuple[float, Any]:
-        with enable_grad():
-            leaf = Tensor(x, requires_grad=True)
-            result = as_operand(fun(leaf, *args))
-            value = float(np.asarray(_value(result)).reshape(()))
-            if not result.requires_grad:
-                return value, np.zeros_like(x)
-            (gradient,) = grad(result.reshape(()), leaf, allow_unused=True)
-        return value, np.zeros_like(x) if gradient is None else np.array(plain_values(gradient))
-
-    return value_and_gradient
-
-
-def _with_jacobian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the Jacobian of a function as a function of arrays."""
-
-    def jacobian(x: Any) -> Any:
-        with enable_grad():
-            leaf = Tensor(np.atleast_1d(x).astype(float), requires_grad=True)
-            result = np.atleast_1d(numbers(fun(leaf, *args)))
-            rows = []
-            for element in result:
-                row = grad(element, leaf, retain_graph=True, allow_unused=True)[0] if element.requires_grad else None
-                rows.append(np.zeros(leaf.shape) if row is None else np.array(plain_values(row)))
-        return np.array(rows)
-
-    return jacobian
+    return points.value_and_gradient(fun, args)
 
 
 def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
-    return lambda x: np.asarray(_value(fun(copied(x), *args)))
+    return lambda x: np.asarray(plain_value(fun(copied(x), *args)))
 
 
 def _matrix(jac: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
@@ -101,10 +66,10 @@ def _matrix(jac: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any
     def of_array(x: Any) -> Any:
         found = jac(copied(x), *args)
         if isinstance(found, SparseArray):
-            return found.pattern.matrix(np.array(_value(found.data)))
+            return found.pattern.matrix(np.array(plain_value(found.data)))
         if is_operator(found):
             return found.to_scipy() if isinstance(found, LinearOperator) else found
-        found = _value(found)
+        found = plain_value(found)
         return found if issparse(found) else np.asarray(found)
 
     return of_array
@@ -152,16 +117,16 @@ def minimize(
         >>> found.x.round(5)
         Tensor([1., 2.])
     """
-    start, given = _place(x0), args_tuple(args)
+    start, given, points = _place(x0), args_tuple(args), SearchPoints()
     value: Callable[..., Any] = (lambda x, *rest: fun(x, *rest)[0]) if jac is True else fun
     function: Any
     if jac is True:
 
         def function(x: Any) -> Any:
             value, gradient = fun(copied(x), *given)
-            return float(_value(value)), np.asarray(_value(gradient))
+            return float(plain_value(value)), np.asarray(plain_value(gradient))
     elif jac is None and str(method).lower() not in WITHOUT_GRADIENT:
-        function, jac = _with_gradient(fun, given), True
+        function, jac = _with_gradient(fun, given, points), True
     else:
         function = _number(fun, given)
         if callable(jac):
@@ -175,12 +140,13 @@ def minimize(
     elif hessp is not None:
         hessp = _product(hessp, given)
     items = [constraints] if isinstance(constraints, (dict, *CONSTRAINTS)) else list(constraints)
-    plain = [_constraint(item) for item in items]
+    plain = [_constraint(item, points) for item in items]
     found = _without_history(
         scipy.optimize.minimize(
             function, start, (), method, jac, hess, hessp, plain_bounds(bounds), plain, tol, callback, options
         )
     )
+    points.close()
     limits, conditions = bound_pairs(bounds), [constraint_of(item) for item in adopted_arguments(tuple(items))]
     ends = at_ends(found.x, limits)
     captured = any(
@@ -194,7 +160,8 @@ def minimize(
 
 def _with_hessian(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], Any]:
     """Return the Hessian of a function as a function of arrays."""
-    return lambda x: np.array(_value(hessian(lambda x: numbers(fun(x, *args)).reshape(()))(as_tensors(np.array(x)))))
+    second = hessian(lambda x: numbers(fun(x, *args)).reshape(()))
+    return lambda x: np.array(plain_value(second(as_tensors(np.array(x)))))
 
 
 def _with_product(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
@@ -203,32 +170,32 @@ def _with_product(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[A
     def product(x: Any, p: Any) -> Any:
         given = (as_tensors(np.array(each, float)) for each in (x, p))
         at, direction = given
-        return np.array(_value(hvp(lambda x: numbers(fun(x, *args)).reshape(()), (at,), (direction,))[1][0]))
+        return np.array(plain_value(hvp(lambda x: numbers(fun(x, *args)).reshape(()), (at,), (direction,))[1][0]))
 
     return product
 
 
 def _product(hessp: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
-    return lambda x, p: np.asarray(_value(hessp(copied(x), copied(p), *args)))
+    return lambda x, p: np.asarray(plain_value(hessp(copied(x), copied(p), *args)))
 
 
-def _constraint(item: Any) -> Any:
+def _constraint(item: Any, points: SearchPoints) -> Any:
     """Convert a constraint to functions of arrays; the Jacobians are computed automatically."""
     if isinstance(item, scipy.optimize.NonlinearConstraint):
         fun, jac, hess = adopted_arguments((item.fun, item.jac, item.hess))
-        second = (lambda x, v: _value(hess(copied(x), copied(v)))) if callable(hess) else hess
-        limits = (np.asarray(_value(each)) for each in (item.lb, item.ub))
+        second = (lambda x, v: plain_value(hess(copied(x), copied(v)))) if callable(hess) else hess
+        limits = (np.asarray(plain_value(each)) for each in (item.lb, item.ub))
         return scipy.optimize.NonlinearConstraint(
-            _plain(fun, ()), *limits, _matrix(jac, ()) if callable(jac) else _with_jacobian(fun, ()), second,
+            points.value(fun, ()), *limits, _matrix(jac, ()) if callable(jac) else points.jacobian(fun, ()), second,
             item.keep_feasible, item.finite_diff_rel_step, item.finite_diff_jac_sparsity,
         )  # fmt: skip
     if isinstance(item, scipy.optimize.LinearConstraint):
-        return scipy.optimize.LinearConstraint(*map(_value, (item.A, item.lb, item.ub)), item.keep_feasible)
+        return scipy.optimize.LinearConstraint(*map(plain_value, (item.A, item.lb, item.ub)), item.keep_feasible)
     if not isinstance(item, dict):
         return item
     args = tuple(item.get("args", ()))
-    own = {**item, "fun": _plain(item["fun"], args), "args": ()}
-    own["jac"] = _plain(item["jac"], args) if callable(item.get("jac")) else _with_jacobian(item["fun"], args)
+    own = {**item, "fun": points.value(item["fun"], args), "args": ()}
+    own["jac"] = _plain(item["jac"], args) if callable(item.get("jac")) else points.jacobian(item["fun"], args)
     return own
 
 
@@ -238,7 +205,7 @@ def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
     """Minimize a function of one variable."""
-    given, limits = args_tuple(args), None if bounds is None else tuple(map(_value, bounds))
+    given, limits = args_tuple(args), None if bounds is None else tuple(map(plain_value, bounds))
     function, places = _number(fun, given), plain_values(bracket)
     found = scipy.optimize.minimize_scalar(function, places, limits, method=method, **options)
     ends = NO_ENDS
@@ -273,14 +240,17 @@ def root(
         Tensor([0.25      , 0.16666667])
     """
     start, given = _place(x0), args_tuple(args)
+    points = SearchPoints()
+    values = _plain(fun, given)
     if jac is True:
         both, fun = fun, lambda *x: both(*x)[0]
-        jac = _plain(lambda *x: both(*x)[1], given)
+        values, jac = _plain(fun, given), _plain(lambda *x: both(*x)[1], given)
     elif jac is None and method in ("hybr", "lm"):
-        jac = _with_jacobian(fun, given)
+        values, jac = points.value(fun, given), points.jacobian(fun, given)
     elif callable(jac):
         jac = _plain(jac, given)
-    found = _without_history(scipy.optimize.root(_plain(fun, given), start, (), method, jac, tol, **options))
+    found = _without_history(scipy.optimize.root(values, start, (), method, jac, tol, **options))
+    points.close()
     if captures_history(fun, found.x._array, given):
         found.x = root_place(lambda x: fun(x, *given), found.x)
     return found
@@ -292,9 +262,10 @@ def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
     """Return a differentiable root of a function; the Jacobian is computed automatically."""
-    start, given = _place(x0), args_tuple(args)
-    slope = _with_jacobian(func, given) if fprime is None else _plain(fprime, given)
-    found = scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options)
+    start, given, points = _place(x0), args_tuple(args), SearchPoints()
+    slope = points.jacobian(func, given) if fprime is None else _plain(fprime, given)
+    found = scipy.optimize.fsolve(points.value(func, given), start, (), slope, full_output, **options)
+    points.close()
     place = found[0] if full_output else found
     if captures_history(func, place, given):
         place = root_place(lambda x: func(x, *given), place)
@@ -304,7 +275,7 @@ def fsolve(
 @registered
 def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True) -> Any:
     """Return the monotonic values closest to given ones; gradients flow to the values and weights of each block."""
-    values, shares = (None if each is None else _value(each) for each in (y, weights))
+    values, shares = (None if each is None else plain_value(each) for each in (y, weights))
     found = scipy.optimize.isotonic_regression(values, weights=shares, increasing=increasing)
     if carries_history((y, weights)):
         start, sizes = found.blocks[:-1], np.diff(found.blocks)
@@ -362,18 +333,19 @@ def least_squares(
     def with_names(x: Any, *rest: Any) -> Any:
         return fun(x, *rest, **named)
 
-    depends = has_history(options) or captures_history(with_names, start, given)
-    slope = jac
+    points, slope = SearchPoints(), jac
     if jac is None:
-        slope = _with_jacobian(with_names, given)
+        slope = points.jacobian(with_names, given)
     elif callable(jac):
         slope = _matrix(lambda x, *rest: jac(x, *rest, **named), given)
     limits = _limits(bounds)
+    residuals = points.value(with_names, given)
     found = _without_history(
-        scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **_settings(options))
+        scipy.optimize.least_squares(residuals, start, slope, limits, method, **_settings(options))
     )
+    points.close()
     ends = at_ends(found.x, _ends(bounds))
-    if depends or ends.depend_on_tensors:
+    if has_history(options) or captures_history(with_names, start, given) or ends.depend_on_tensors:
 
         def cost(x: Any) -> Any:
             return 0.5 * squares(numbers(with_names(x, *given)), options).sum()
@@ -386,7 +358,7 @@ def least_squares(
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """Convert tensors in options to arrays; a loss remains a function of arrays."""
     plain = {"loss": lambda z: np.array(_plain(options["loss"], ())(z))} if callable(options.get("loss")) else {}
-    return {name: value if callable(value) else _value(value) for name, value in options.items()} | plain
+    return {name: value if callable(value) else plain_value(value) for name, value in options.items()} | plain
 
 
 @registered
@@ -408,14 +380,14 @@ def curve_fit(
 
     def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(x: Any, *parameters: Any) -> Any:
-            return np.asarray(_value(function(copied(x), *parameters)))
+            return np.asarray(plain_value(function(copied(x), *parameters)))
 
         call.__signature__ = signature_of(f)  # type: ignore[attr-defined]  # by which SciPy counts the parameters
         return call
 
     fitted = scipy.optimize.curve_fit(
         on_arrays(f),
-        *map(_value, (xdata, ydata, p0, sigma)),
+        *map(plain_value, (xdata, ydata, p0, sigma)),
         absolute_sigma,
         *args,
         **_settings(options) | ({"jac": on_arrays(options["jac"])} if callable(options.get("jac")) else {}),
@@ -426,7 +398,7 @@ def curve_fit(
     is_free = not ends.depend_on_tensors
     if is_free and not has_history(options) and not carries_history((x, y, sigma, f(x, *fitted[0]))):
         return as_tensors(fitted)
-    if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
+    if len(fitted) > 2 or np.ndim(plain_value(1.0 if sigma is None else sigma)) > 1:
         raise lost("scipy.optimize.curve_fit", "omit full_output, and pass sigma as a vector of standard deviations")
     errors = 1.0 if sigma is None else numbers(sigma)
 
@@ -462,7 +434,7 @@ def _ends(bounds: Any) -> Any:
 
 
 def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], Any]:
-    return lambda x: float(np.asarray(_value(fun(copied(x), *given))).reshape(()))
+    return lambda x: float(np.asarray(plain_value(fun(copied(x), *given))).reshape(()))
 
 
 def _with_root(fun: Callable[..., Any], given: tuple[Any, ...], found: Any) -> Any:
@@ -505,7 +477,7 @@ def newton(
     **options: Any,
 ) -> Any:
     """Return a differentiable root of a function of one variable, or of several functions."""
-    start, given = np.array(_value(x0)), tuple(args)
+    start, given = np.array(plain_value(x0)), tuple(args)
     start = start if start.dtype.kind == "c" else start.astype(float)
     if start.dtype.kind == "c" and captures_history(func, start, given):
         raise lost("scipy.optimize.newton", "use root() with the real and imaginary parts as two unknowns")
@@ -539,7 +511,7 @@ def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: 
         derivative = grad_of(derivative)
         if options.get(name) is None:
             options[name] = _number(derivative, given)
-    options = {name: value if callable(value) else _value(value) for name, value in options.items()}
+    options = {name: value if callable(value) else plain_value(value) for name, value in options.items()}
     found = scipy.optimize.root_scalar(_number(f, given), (), *others, **options)
     found.root = _with_root(f, given, found.root)
     return found

@@ -29,10 +29,12 @@ from ..operators.numpy_api.conversion import (
 )  # fmt: skip
 from ..operators.numpy_api.dispatch import PYTHONS, dtypes_of_loop, in_loops_precision, ufunc_call
 from ..tensor.creation import as_operand
+from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
 
 # Options that affect only SciPy's speed, or which arrays it overwrites.
+NEAR: Final = 1.5e-8  # the relative distance of a neighbouring point
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
 
 
@@ -68,6 +70,16 @@ def copied(value: Any) -> Any:
 def args_tuple(args: Any) -> tuple[Any, ...]:
     """Return the extra arguments that SciPy passes to a function, as a tuple."""
     return args if isinstance(args, tuple) else (args,)
+
+
+def call_nearby(function: Callable[..., Any], x: Any, args: tuple[Any, ...] = ()) -> None:
+    """Call a function at a neighbouring point, as finite differences do.
+
+    Programs often keep a result for the next call with an equal argument. After this call, what a function keeps is not
+    for `x`, so that the result for `x` is computed from the tensor that is given next.
+    """
+    with no_grad(), np.errstate(all="ignore"), contextlib.suppress(Exception):  # it may be undefined there
+        function(copied(x + NEAR * np.maximum(1.0, np.abs(x))), *args)
 
 
 def captures_history(function: Callable[..., Any], x: Any, args: tuple[Any, ...]) -> bool:

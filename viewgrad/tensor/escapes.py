@@ -25,6 +25,7 @@ import attrs
 from ..errors import DetachedConversionError
 from .conversions import DETACHES, ENDS, KEEPS, NOTED, REFUSES, STEPS, check_conversion, raise_cause
 from .modes import FORWARD, GRAD, TRACE, current_mode
+from .temporary_leaves import leads_to_inputs
 from .trace_hooks import OBSERVER
 
 if TYPE_CHECKING:
@@ -146,10 +147,17 @@ def record_escape(tensor: Tensor, name: str, value: Any) -> None:
             observer.escaped(tensor, name, value)
 
 
+def requires_gradient(tensor: Tensor) -> bool:
+    """Return whether a tensor depends on a leaf with respect to which a gradient may be computed."""
+    view = tensor._view
+    edge = tensor._edge if view is None else view.edge_of(tensor)
+    return edge is not None and leads_to_inputs(edge)
+
+
 def has_history(tensor: Tensor) -> bool:
     """Return whether using the values of a tensor without its history would lose a gradient or a tangent."""
     mode = current_mode()
-    return bool(mode & GRAD and tensor.requires_grad) or bool(mode & FORWARD and has_tangent(tensor))
+    return bool(mode & GRAD and requires_gradient(tensor)) or bool(mode & FORWARD and has_tangent(tensor))
 
 
 def has_tangent(tensor: Tensor) -> bool:

@@ -27,7 +27,14 @@ from ..errors import (
 from ..type_aliases import Array
 from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, is_within_adopted_code, noted, warn_of_missing_grad
-from .escapes import has_history, has_tangent, is_differentiated, is_within_transform, record_escape
+from .escapes import (
+    has_history,
+    has_tangent,
+    is_differentiated,
+    is_within_transform,
+    record_escape,
+    requires_gradient,
+)
 from .exported_arrays import export_array
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
@@ -410,11 +417,11 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             return self._objects()
         if dtype is not None and np.dtype(dtype) == bool != self._array.dtype and copy is not False:
             return self.astype(bool).numpy().copy()  # as in bool(): the derivative is zero
-        traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
+        traced = requires_gradient(self) or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
             has = "requires grad" if self.requires_grad else "has a tangent"
             raise noted(DetachedConversionError(conversion_refused(has)))
-        window = (self.detach() if traced else self).numpy()
+        window = (self.detach() if traced or self.requires_grad else self).numpy()
         if dtype is not None and np.dtype(dtype) != window.dtype:
             if copy is False:
                 raise ValueError(f"a copy is needed to convert {window.dtype} to {np.dtype(dtype)}")

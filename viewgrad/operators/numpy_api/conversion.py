@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
 from ...tensor.escapes import has_tangent
+from ...tensor.temporary_leaves import leads_to_inputs
 from ...tensor.tensor import (
     ON_UNSUPPORTED,
     Tensor,
@@ -47,7 +48,8 @@ def in_layout(tensor: Tensor, order: str | None) -> Tensor:
 def carries_history(value: Any) -> bool:
     """Return whether a history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):
-        if current_edge(value) is not None or has_tangent(value):
+        edge = current_edge(value)
+        if (edge is not None and leads_to_inputs(edge)) or has_tangent(value):
             return True
         observer = observed()
         return observer is not None and observer.varies(value)
