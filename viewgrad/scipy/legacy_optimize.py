@@ -20,6 +20,7 @@ from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .constrained import NO_ENDS, Constraint, Ends, at_ends, bound_pairs, constrained_place, plain_bounds
+from .implicit_diff import computed_anew
 from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
 
 OLDER: Final[dict[str, Any]] = {}
@@ -189,7 +190,7 @@ def leastsq(
         return as_tensors(found)
     place, *rest = _with_place(lambda x: (numbers(func(x, *given)) ** 2).sum(), found, (), has_value=False)
     if full_output and rest[0] is not None:
-        slopes = jacrev(lambda x: numbers(func(x, *given)))(place)
+        slopes = jacrev(computed_anew(lambda x: numbers(func(x, *given))))(place)
         rest[0] = np.linalg.inv(slopes.mT @ slopes)
     return place, *rest
 

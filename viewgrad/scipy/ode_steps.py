@@ -19,7 +19,9 @@ import scipy.integrate  # type: ignore[import-untyped]
 from ..autograd.api import grad
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.modes import enable_grad, no_grad
+from ..tensor.temporary_leaves import register_temporary
 from ..tensor.tensor import Tensor
+from .wrap import call_nearby
 
 Slope = Callable[[Any, Any], Any]
 EXPLICIT: Final = ("RK23", "RK45", "DOP853")
@@ -181,8 +183,10 @@ def _jacobian(fun: Slope, t: float, y: Any) -> Any:
 
     `jacrev` would record it, at three times the cost, since the right-hand side captures tensors with a history.
     """
+    call_nearby(lambda place: fun(t, place), y)
     with enable_grad():
         place = Tensor(np.array(y), requires_grad=True)
+        register_temporary(place)
         slope = fun(t, place)
         rows = np.zeros((slope.size, place.size))
         for row, element in enumerate(slope.reshape(-1)):

@@ -24,7 +24,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.signatures import signature_of
 from . import elementwise as elementwise
 from .constrained import NO_ENDS, at_ends, bound_pairs, constrained_place, constraint_of, plain_bounds
-from .implicit_diff import least_place, root_by_elements, root_place
+from .implicit_diff import computed_anew, least_place, root_by_elements, root_place
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import has_history, scaled_slopes, squares
@@ -402,6 +402,7 @@ def curve_fit(
         raise lost("scipy.optimize.curve_fit", "omit full_output, and pass sigma as a vector of standard deviations")
     errors = 1.0 if sigma is None else numbers(sigma)
 
+    @computed_anew
     def residual(p: Any) -> Any:
         return (numbers(f(x, *p)) - y) / errors
 
