@@ -1726,3 +1726,35 @@ def test_built_in_names_may_be_added_replaced_and_removed(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(NameError, match="scale_of_builtins"):
         g(x)
+
+
+class Values:
+    """A sequence without operators."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, index):
+        return self.values[index]
+
+
+@pytest.mark.parametrize("kind", [Values, lambda *values: collections.deque(values)])
+def test_sequences_of_numbers_are_operands(kind):
+    def f(x):
+        values, target = kind(1.0, 2.0), np.zeros(2)
+        target[:] = values
+        target += values
+        target = target + np.where(x < values, values, x) * (x == values) + x**values
+        return np.dot(values, x) + (values * x - values + x @ values).sum() + (target / np.maximum(values, x)).sum()
+
+    x = np.array([3.0, 2.0])
+    value, gradient = vg.value_and_grad(f)(x)
+    assert value == f(x)
+    steps = 1e-6 * np.eye(2)
+    steps[1] = 0.0  # a step of the second element changes x == values
+    assert gradient[0] == pytest.approx((f(x + steps[0]) - f(x - steps[0])) / 2e-6, rel=1e-6)
+    count = np.int64(2)
+    assert vg.adopt(lambda: collections.deque([1, 2]) * count)() == collections.deque([1, 2]) * count

@@ -47,6 +47,7 @@ WITHOUT_OPERATORS: Final = COMMON | {list, tuple}
 NUMBERS_AND_ARRAYS: Final = (Tensor, np.ndarray, np.generic, Number)
 # Classes whose methods for operators join and repeat sequences, or do nothing.
 SEQUENCES: Final = (object, list, tuple, deque, UserList)
+REPEATED: Final = (list, tuple, deque)  # by a product with an integer
 
 
 def number_beside_scalar(value: Any) -> Any:
@@ -100,7 +101,7 @@ def operand_pair_unless(method: str | None) -> Callable[[Any, Any], Sequence[Any
                 return constant(first, FLOAT64), second
         if method is not None:
             tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
-            if method == "__rmul__" and isinstance(other, (list, tuple)) and _is_integer(tensor):
+            if method == "__rmul__" and isinstance(other, REPEATED) and _is_integer(tensor):
                 raise UnsupportedTypeError(
                     "a list times an integer repeats the list; to multiply its items, convert it to an array"
                 )

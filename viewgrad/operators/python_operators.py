@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor.creation import is_number_sequence
 from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.trace_hooks import array_of
 from . import OPERATORS
@@ -158,12 +159,14 @@ def _ne(self: Any, other: Any) -> Any:
 
 
 def _is_compared_elementwise(other: Any) -> bool:
-    """Return whether NumPy compares an object elementwise: a range, a number, or an object with `__array__` that does
-    not implement the comparison itself.
+    """Return whether NumPy compares an object elementwise: a sequence, a number, or an object with `__array__` that
+    does not implement the comparison itself.
     """
     kind = type(other)
     defers = hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_priority__")
-    return isinstance(other, (range, Number)) or (hasattr(kind, "__array__") and not defers)
+    if isinstance(other, (range, Number)) or is_number_sequence(other):
+        return True
+    return hasattr(kind, "__array__") and not defers
 
 
 _install()

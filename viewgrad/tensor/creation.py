@@ -155,6 +155,10 @@ def as_operand(value: Any) -> Tensor:
     made = as_its_array(value)
     if made is not value:
         return as_operand(made)
+    if is_number_sequence(value):
+        array = np.array(value)
+        if array.dtype != OBJECT:
+            return as_operand(array)
     raise UnsupportedTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
@@ -170,6 +174,11 @@ def of_objects(array: np.ndarray[Any, Any]) -> Tensor:
             made: Tensor = joined(flat).reshape(array.shape)
             return made
     return over_memory(array)  # which rejects it
+
+
+def is_number_sequence(value: Any) -> bool:
+    """Return whether an object, such as a deque, is a sequence that NumPy converts to an array of its items."""
+    return is_sequence(type(value)) and not isinstance(value, NO_SEQUENCES)
 
 
 def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
@@ -192,7 +201,7 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
         made = value.__array__()
         is_plain = isinstance(made, np.ndarray) and (is_asked or not hasattr(kind, "__array_priority__"))
         return made if is_plain or isinstance(made, Tensor) else value
-    if is_sequence(kind) and not isinstance(value, NO_SEQUENCES):
+    if is_number_sequence(value):
         items = list(value)
         return joined(items) if holds_tensor(items) else value
     return value
