@@ -408,12 +408,13 @@ def test_what_a_function_fills_in_a_search_counts_as_numbers():
 
         def residual(z):
             work[0] = z[0] ** 2
+            work[1] = 3.0
             return work[:1] - 2.0
 
         found = scipy.optimize.fsolve(residual, np.ones(1))
-        return scipy.optimize.fsolve(residuals, np.zeros(3)), found, np.array(work), float(work[0])
+        return scipy.optimize.fsolve(residuals, np.zeros(3)), found, work.view(Signal), float(work[0])
 
     place, found, work, number = vg.adopt(run)()
     assert np.asarray(place) == pytest.approx([1.0, -2.5, 1.5])
     assert float(found[0]) == pytest.approx(2.0**0.5) and number == pytest.approx(2.0)
-    assert np.asarray(work) == pytest.approx([2.0, 0.0])
+    assert np.asarray(work) == pytest.approx([2.0, 3.0])

@@ -35,7 +35,7 @@ def leads_to_inputs(edge: Node | Edge) -> bool:
         if type(node) is AccumulateGrad and (node.variable is not None or weakref.ref(node) not in NODES):
             return True
         edges = [node_of(edge) for edge in node.edges if edge is not None]
-        if not edges and type(node) is not AccumulateGrad:
+        if not edges and node.is_transform_input:
             return True
         for each in edges:
             if each not in seen:

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_assigned, as_operand
 from ...tensor.dlpack import allow_external_writes
-from ...tensor.escapes import has_tangent, record_escape
+from ...tensor.escapes import has_tangent, record_escape, requires_gradient
 from ...tensor.exported_arrays import export_array
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad, node_of
@@ -412,7 +412,7 @@ def _set_flat(self: Tensor, value: Any) -> None:
 
 
 def _carries_history(self: Tensor) -> bool:
-    return current_edge(self) is not None or has_tangent(self)
+    return requires_gradient(self) or has_tangent(self)
 
 
 def _bytes(self: Tensor, order: Any = "C") -> bytes:
