@@ -418,3 +418,23 @@ def test_what_a_function_fills_in_a_search_counts_as_numbers():
     assert np.asarray(place) == pytest.approx([1.0, -2.5, 1.5])
     assert float(found[0]) == pytest.approx(2.0**0.5) and number == pytest.approx(2.0)
     assert np.asarray(work) == pytest.approx([2.0, 3.0])
+
+
+def test_functions_of_a_search_may_fill_one_array():
+    def place(scale):
+        work = np.zeros(1)
+
+        def cost(z):
+            work[0] = ((z - scale) ** 2).sum()
+            return work
+
+        def constraint(z):
+            work[0] = z[0] + 2.0 * z[1] - 1.0
+            return work
+
+        limits = [{"type": "eq", "fun": constraint}]
+        return scipy.optimize.minimize(cost, np.zeros(2), method="SLSQP", constraints=limits, tol=1e-13).x
+
+    # SciPy's differences are wrong here, since it compares the results of two calls, which are one array.
+    assert np.asarray(vg.adopt(place)(1.0)) == pytest.approx([0.6, 0.2], abs=1e-6)
+    assert vg.grad(lambda scale: place(scale) @ np.array([1.0, 3.0]))(1.0) == pytest.approx(-0.2, abs=1e-6)

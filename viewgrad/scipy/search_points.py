@@ -56,7 +56,6 @@ class SearchPoints:
 
         def jacobian(x: Any) -> Any:
             leaf, result = self._evaluated(function, args, x)
-            result = np.atleast_1d(numbers(result))
             rows = [self._gradient(element, leaf) for element in result.reshape(-1)]
             if all(row is None for row in rows):
                 return np.atleast_2d(self._by_differences(function, args, x))
@@ -69,7 +68,7 @@ class SearchPoints:
 
         def both(x: Any) -> tuple[float, Any]:
             leaf, result = self._evaluated(function, args, x)
-            result = numbers(result).reshape(())
+            result = result.reshape(())
             gradient = self._gradient(result, leaf)
             if gradient is None:
                 gradient = self._by_differences(function, args, x).reshape(-1)
@@ -78,14 +77,18 @@ class SearchPoints:
         return both
 
     def _evaluated(self, function: Function, args: tuple[Any, ...], x: Any) -> tuple[Tensor, Any]:
-        """Return the leaf for a point, and the result of a function there, which is computed once."""
+        """Return the leaf for a point, and a copy of the result of a function there, which is computed once.
+
+        Programs may fill one array in all calls.
+        """
         x = np.atleast_1d(np.array(x, float))
         if self._leaf is None or not np.array_equal(self._leaf._array, x, equal_nan=True):
             self._leaf, self._results = Tensor(x, requires_grad=True), {}
             register_temporary(self._leaf)
         found = self._results.get(id(function))
         if found is None:
-            found = self._results[id(function)] = function, self._called(function, args, self._leaf)
+            result = numbers(self._called(function, args, self._leaf)).clone()
+            found = self._results[id(function)] = function, result
         return self._leaf, found[1]
 
     def _called(self, function: Function, args: tuple[Any, ...], leaf: Tensor) -> Any:
