@@ -48,7 +48,7 @@ def _settled(moves: list[Any], place: Any) -> None:
 
 
 def computed_anew(function: Function) -> Function:
-    """Return a function that keeps nothing from a call with an equal argument; see `call_nearby`."""
+    """Return a function that uses no result cached for an equal argument; see `call_nearby`."""
 
     def compute(x: Any) -> Any:
         call_nearby(function, plain_values(x.detach()))
@@ -65,12 +65,11 @@ def root_place(function: Function, place: Any) -> Any:
             history.
         place: a root, an array or a number.
     """
-
     return root_by_newton(computed_anew(function), place)
 
 
 def root_by_newton(function: Function, place: Any) -> Any:
-    """Return a root as `root_place` does, for a function that keeps nothing from earlier calls."""
+    """Return a root as `root_place` does, for a function that caches no results."""
 
     def residual(x: Any) -> Any:
         return float_copy(function(x)).reshape(-1)

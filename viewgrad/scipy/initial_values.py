@@ -22,7 +22,7 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor, as_scalar
 from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
-from .wrap import args_tuple, copied, float_copy, numbers
+from .wrap import args_tuple, copied, float_copy, numbers, plain_value
 
 # The tolerances with which DOP853 and Radau's method retrace a solution found by another method.
 CLOSELY: Final[dict[str, dict[str, Any]]] = {
@@ -32,12 +32,6 @@ CLOSELY: Final[dict[str, dict[str, Any]]] = {
 # Options that determine the steps, and with them the error of the solution.
 STEP_OPTIONS: Final = frozenset({"rtol", "atol", "max_step", "min_step", "first_step", "h0", "hmax", "hmin"})
 FAILED: Final = "the equation could not be solved closely enough for a gradient: scale it, or take another method"
-
-
-def _plain(value: Any) -> Any:
-    """Return the plain values of the result of a function of tensors."""
-    found = as_argument(value)
-    return plain_values(found.detach() if isinstance(found, Tensor) else found)
 
 
 class Solution(dict[str, Any]):
@@ -117,11 +111,11 @@ def _check_steps(name: str, options: dict[str, Any]) -> None:
 
 def _plain_option(option: Any, given: tuple[Any, ...]) -> Any:
     if not callable(option):
-        return _plain(option)
+        return plain_value(option)
 
     def jacobian(t: Any, y: Any) -> Any:
         with no_grad():
-            return np.array(_plain(option(t, as_tensors(np.array(y)), *given)))
+            return np.array(plain_value(option(t, as_tensors(np.array(y)), *given)))
 
     return jacobian
 
@@ -193,7 +187,7 @@ def _with_history(
     solution["t"] = pinned(np.stack([as_operand(t) for t in places]), found.t)
     values = [path.at(t) for t in places]
     solution["y"] = pinned(np.stack(values, -1), found.y)
-    solution["sol"] = (lambda t: pinned(path.at(t), found.sol(_plain(t)))) if dense else None
+    solution["sol"] = (lambda t: pinned(path.at(t), found.sol(plain_value(t)))) if dense else None
     return solution
 
 
@@ -252,14 +246,14 @@ def odeint(
     def jacobian(moment: Any, y: Any) -> Any:
         with no_grad():
             y = as_tensors(np.array(y))
-            return np.array(_plain(Dfun(moment, y, *args) if tfirst else Dfun(y, moment, *args)))
+            return np.array(plain_value(Dfun(moment, y, *args) if tfirst else Dfun(y, moment, *args)))
 
     places = np.array(plain_values(times.detach()))
     values, information = scipy.integrate.odeint(
         plain_slope(slope), np.array(plain_values(start.detach())), places,
-        Dfun=None if Dfun is None else jacobian, col_deriv=col_deriv, full_output=1, ml=ml, mu=mu, rtol=_plain(rtol),
-        atol=_plain(atol), tcrit=tcrit, h0=h0, hmax=hmax, hmin=hmin, ixpr=ixpr, mxstep=mxstep, mxhnil=mxhnil,
-        mxordn=mxordn, mxords=mxords, printmessg=0, tfirst=True,
+        Dfun=None if Dfun is None else jacobian, col_deriv=col_deriv, full_output=1, ml=ml, mu=mu,
+        rtol=plain_value(rtol), atol=plain_value(atol), tcrit=tcrit, h0=h0, hmax=hmax, hmin=hmin, ixpr=ixpr,
+        mxstep=mxstep, mxhnil=mxhnil, mxordn=mxordn, mxords=mxords, printmessg=0, tfirst=True,
     )  # fmt: skip
     if carries_history((start, times)) or carries_history(slope(float(places[0]), start.detach())):
         stiff = bool(np.any(information["mused"] == 2))
@@ -296,13 +290,13 @@ class ode:
 
     def _jacobian(self, t: Any, y: Any) -> Any:
         with no_grad():
-            return np.array(_plain(self.jac(t, as_tensors(np.array(y)), *self.jac_params)))
+            return np.array(plain_value(self.jac(t, as_tensors(np.array(y)), *self.jac_params)))
 
     def set_integrator(self, name: str, **options: Any) -> ode:
         """Choose the method: vode, zvode, lsoda, dopri5 or dop853."""
         _check_steps("scipy.integrate.ode", options)
         self.stiff = name == "lsoda" or str(options.get("method", "")).lower() == "bdf"
-        self._plain.set_integrator(name, **{key: _plain(option) for key, option in options.items()})
+        self._plain.set_integrator(name, **{key: plain_value(option) for key, option in options.items()})
         return self
 
     def set_initial_value(self, y: Any, t: Any = 0.0) -> ode:

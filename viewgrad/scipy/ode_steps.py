@@ -16,11 +16,10 @@ import attrs
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
-from ..autograd.api import grad
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ..tensor.modes import enable_grad, no_grad
-from ..tensor.temporary_leaves import register_temporary
 from ..tensor.tensor import Tensor
+from .search_points import gradient_at, temporary_leaf
 from .wrap import call_nearby
 
 Slope = Callable[[Any, Any], Any]
@@ -184,16 +183,11 @@ def _jacobian(fun: Slope, t: float, y: Any) -> Any:
     `jacrev` would record it, at three times the cost, since the right-hand side captures tensors with a history.
     """
     call_nearby(lambda place: fun(t, place), y)
+    place = temporary_leaf(y)
     with enable_grad():
-        place = Tensor(np.array(y), requires_grad=True)
-        register_temporary(place)
         slope = fun(t, place)
-        rows = np.zeros((slope.size, place.size))
-        for row, element in enumerate(slope.reshape(-1)):
-            found = grad(element, place, retain_graph=True, allow_unused=True)[0] if element.requires_grad else None
-            if found is not None:
-                rows[row] = plain_values(found)
-    return rows
+    rows = [gradient_at(place, element) for element in slope.reshape(-1)]
+    return np.array([np.zeros(place.size) if row is None else row for row in rows])
 
 
 class Trajectory:

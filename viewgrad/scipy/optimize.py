@@ -28,10 +28,10 @@ from .implicit_diff import computed_anew, least_place, root_by_elements, root_pl
 from .legacy_optimize import OLDER
 from .linear_programs import linprog
 from .losses import has_history, scaled_slopes, squares
-from .search_points import SearchPoints, plain_value
+from .search_points import SearchPoints
 from .sparse.arrays import SparseArray
 from .sparse.operators import LinearOperator, is_operator
-from .wrap import args_tuple, captures_history, copied, numbers, registrar
+from .wrap import args_tuple, captures_history, copied, numbers, plain_value, registrar
 
 if TYPE_CHECKING:
     from .typed.optimize import *  # noqa: F403
@@ -239,16 +239,15 @@ def root(
         >>> vg.autograd.grad(found.sum(), a)[0]
         Tensor([0.25      , 0.16666667])
     """
-    start, given = _place(x0), args_tuple(args)
-    points = SearchPoints()
-    values = _plain(fun, given)
+    start, given, points = _place(x0), args_tuple(args), SearchPoints()
     if jac is True:
         both, fun = fun, lambda *x: both(*x)[0]
-        values, jac = _plain(fun, given), _plain(lambda *x: both(*x)[1], given)
-    elif jac is None and method in ("hybr", "lm"):
-        values, jac = points.value(fun, given), points.jacobian(fun, given)
+        jac = _plain(lambda *x: both(*x)[1], given)
     elif callable(jac):
         jac = _plain(jac, given)
+    values = _plain(fun, given)
+    if jac is None and method in ("hybr", "lm"):
+        values, jac = points.value(fun, given), points.jacobian(fun, given)
     found = _without_history(scipy.optimize.root(values, start, (), method, jac, tol, **options))
     points.close()
     if captures_history(fun, found.x._array, given):

@@ -9,28 +9,38 @@ import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
 
 from ..autograd import grad
-from ..operators.numpy_api.conversion import as_argument, carries_history, plain_values
+from ..operators.numpy_api.conversion import carries_history, plain_values
 from ..tensor.modes import enable_grad
 from ..tensor.temporary_leaves import register_temporary
 from ..tensor.tensor import Tensor
-from .wrap import call_nearby, copied, numbers
+from .wrap import call_nearby, copied, numbers, plain_value
 
 Function = Callable[..., Any]
 
 
-def plain_value(value: Any) -> Any:
-    """Return a value without history, as SciPy needs it."""
-    found = plain_values(value.detach() if isinstance(value, Tensor) else as_argument(value))
-    return plain_values(found.detach()) if isinstance(found, Tensor) else found
+def temporary_leaf(values: Any) -> Tensor:
+    """Return a leaf that exists only for the computation of a derivative by the library."""
+    leaf = Tensor(np.array(values), requires_grad=True)
+    register_temporary(leaf)
+    return leaf
+
+
+def gradient_at(leaf: Tensor, result: Any) -> Any:
+    """Return the gradient of a scalar result as an array, or None if the result does not depend on the leaf."""
+    if not carries_history(result):
+        return None
+    with enable_grad():
+        (gradient,) = grad(result, leaf, retain_graph=True, allow_unused=True)
+    return None if gradient is None else np.array(plain_values(gradient))
 
 
 class SearchPoints:
     """The points at which a search evaluates its functions.
 
-    Programs often keep what several functions use, and compute it again only when the argument differs. Therefore all
-    functions, and their derivatives, are computed at a point from the same leaf, of which the kept values have the
-    history, and each function is called once at a neighbouring point first, as by finite differences: what it keeps
-    from a call before the search, perhaps at the first point, has no history.
+    Functions often cache what they compute for the last argument. At each point, all functions are therefore evaluated
+    with the same leaf, so that a gradient also flows through values cached by another function. Before its first
+    evaluation, each function is called at a neighbouring point, as by finite differences: values cached before the
+    search, perhaps for the same argument, have no history.
     """
 
     def __init__(self) -> None:
@@ -40,7 +50,7 @@ class SearchPoints:
         self._results: dict[int, tuple[Function, Any]] = {}
 
     def close(self) -> None:
-        """Forget the last point, after the search: what programs keep from it then counts as numbers."""
+        """Release the last leaf after the search; values cached by the functions then count as constants."""
         self._leaf, self._results = None, {}
 
     def value(self, function: Function, args: tuple[Any, ...]) -> Function:
@@ -56,7 +66,7 @@ class SearchPoints:
 
         def jacobian(x: Any) -> Any:
             leaf, result = self._evaluated(function, args, x)
-            rows = [self._gradient(element, leaf) for element in result.reshape(-1)]
+            rows = [gradient_at(leaf, element) for element in result.reshape(-1)]
             if all(row is None for row in rows):
                 return np.atleast_2d(self._by_differences(function, args, x))
             return np.array([np.zeros(leaf.shape) if row is None else row for row in rows])
@@ -69,7 +79,7 @@ class SearchPoints:
         def both(x: Any) -> tuple[float, Any]:
             leaf, result = self._evaluated(function, args, x)
             result = result.reshape(())
-            gradient = self._gradient(result, leaf)
+            gradient = gradient_at(leaf, result)
             if gradient is None:
                 gradient = self._by_differences(function, args, x).reshape(-1)
             return float(np.asarray(plain_value(result))), gradient
@@ -79,12 +89,11 @@ class SearchPoints:
     def _evaluated(self, function: Function, args: tuple[Any, ...], x: Any) -> tuple[Tensor, Any]:
         """Return the leaf for a point, and a copy of the result of a function there, which is computed once.
 
-        Programs may fill one array in all calls.
+        It is a copy because functions may return the same array from all calls.
         """
         x = np.atleast_1d(np.array(x, float))
         if self._leaf is None or not np.array_equal(self._leaf._array, x, equal_nan=True):
-            self._leaf, self._results = Tensor(x, requires_grad=True), {}
-            register_temporary(self._leaf)
+            self._leaf, self._results = temporary_leaf(x), {}
         found = self._results.get(id(function))
         if found is None:
             result = numbers(self._called(function, args, self._leaf)).clone()
@@ -104,14 +113,6 @@ class SearchPoints:
                 self._by_values.add(key)
                 call_nearby(function, leaf._array, args)
         return function(copied(leaf._array), *args)
-
-    @staticmethod
-    def _gradient(result: Any, leaf: Tensor) -> Any:
-        if not carries_history(result):
-            return None
-        with enable_grad():
-            (gradient,) = grad(result, leaf, retain_graph=True, allow_unused=True)
-        return None if gradient is None else np.array(plain_values(gradient))
 
     @staticmethod
     def _by_differences(function: Function, args: tuple[Any, ...], x: Any) -> Any:

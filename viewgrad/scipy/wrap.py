@@ -67,6 +67,12 @@ def copied(value: Any) -> Any:
     return from_array(array if array.ndim else array[()])
 
 
+def plain_value(value: Any) -> Any:
+    """Return an argument, or the result of a function, without history: an array for a tensor."""
+    found = as_argument(value)
+    return plain_values(found.detach() if isinstance(found, Tensor) else found)
+
+
 def args_tuple(args: Any) -> tuple[Any, ...]:
     """Return the extra arguments that SciPy passes to a function, as a tuple."""
     return args if isinstance(args, tuple) else (args,)
@@ -75,8 +81,8 @@ def args_tuple(args: Any) -> tuple[Any, ...]:
 def call_nearby(function: Callable[..., Any], x: Any, args: tuple[Any, ...] = ()) -> None:
     """Call a function at a neighbouring point, as finite differences do.
 
-    Programs often keep a result for the next call with an equal argument. After this call, what a function keeps is not
-    for `x`, so that the result for `x` is computed from the tensor that is given next.
+    Functions often cache the result for the last argument. This call replaces it, so that the next call at `x` computes
+    its result from the tensor that it is given.
     """
     with no_grad(), np.errstate(all="ignore"), contextlib.suppress(Exception):  # it may be undefined there
         function(copied(x + NEAR * np.maximum(1.0, np.abs(x))), *args)

@@ -1,7 +1,7 @@
 """Leaves that the library creates to compute derivatives of its own, such as the Jacobians of a search for a root.
 
-A program's function that is called with such a leaf may keep what it computes: in an attribute, or in an array that it
-fills. What is kept requires a gradient, which nobody can ask for once the leaf no longer exists.
+A function of a program that is called with such a leaf may store results, in an attribute or in an array. They still
+require grad after the leaf has been freed, although no gradient with respect to it can be computed any more.
 """
 
 from __future__ import annotations

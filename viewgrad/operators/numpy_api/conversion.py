@@ -8,13 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
-from ...tensor.escapes import has_tangent
-from ...tensor.temporary_leaves import leads_to_inputs
+from ...tensor.escapes import has_tangent, requires_gradient
 from ...tensor.tensor import (
     ON_UNSUPPORTED,
     Tensor,
     adds_meaning,
-    current_edge,
     from_array,
     from_new_array,
     is_numeric_array,
@@ -48,8 +46,7 @@ def in_layout(tensor: Tensor, order: str | None) -> Tensor:
 def carries_history(value: Any) -> bool:
     """Return whether a history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):
-        edge = current_edge(value)
-        if (edge is not None and leads_to_inputs(edge)) or has_tangent(value):
+        if requires_gradient(value) or has_tangent(value):
             return True
         observer = observed()
         return observer is not None and observer.varies(value)

@@ -11,6 +11,7 @@ import scipy.sparse  # type: ignore[import-untyped]
 
 from ...errors import UnsupportedFunctionError
 from ...numpy.matrices import matrix
+from ...numpy.operator_methods import COMPARISONS
 from ...operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ...operators.numpy_api.universal import WithUfuncs
 from ...tensor.creation import as_operand, holds_tensor
@@ -285,31 +286,6 @@ class SparseArray(WithUfuncs):
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def _compared(self, compare: Callable[[Any, Any], Any], other: Any) -> Any:
-        """Return the result of a comparison of values, which have no derivative."""
-        found = compare(self.to_scipy(), to_scipy(other.data if isinstance(other, matrix) else other))
-        if scipy.sparse.issparse(found):
-            return as_sparse(found)
-        return self._dense(as_operand(np.asarray(found))) if isinstance(found, np.ndarray) else found
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(operator.lt, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(operator.le, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(operator.gt, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(operator.ge, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._compared(operator.eq, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._compared(operator.ne, other)
-
     __hash__ = None  # type: ignore[assignment]  # as SciPy's
 
     def conj(self, copy: bool = True) -> Any:
@@ -562,8 +538,23 @@ def _stored(name: str) -> Callable[[SparseArray], Any]:
     return method
 
 
+def _comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the method for an operator that compares values, which has no derivative."""
+
+    def compared(self: SparseArray, other: Any) -> Any:
+        found = compare(self.to_scipy(), to_scipy(other.data if isinstance(other, matrix) else other))
+        if scipy.sparse.issparse(found):
+            return as_sparse(found)
+        return self._dense(as_operand(np.asarray(found))) if isinstance(found, np.ndarray) else found
+
+    compared.__name__ = f"__{compare.__name__}__"
+    return compared
+
+
 for _name in NAMES:
     setattr(SparseArray, _name, _stored(_name))
+for _name in COMPARISONS:
+    setattr(SparseArray, f"__{_name}__", _comparison(getattr(operator, _name)))
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
