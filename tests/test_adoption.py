@@ -562,6 +562,18 @@ def test_names_are_looked_up_in_plain_dicts():
     assert names["scale"] is scale and "PROGRAMS" not in names
 
 
+def test_chains_of_functions_may_be_longer_than_the_stack(tmp_path, monkeypatch):
+    count = 400
+    links = [f"def link_{i}(x):\n    return link_{i + 1}(x) if x.ndim else x * np.sin(x)\n" for i in range(count)]
+    last = f"def link_{count}(x):\n    return np.sin(x)\n"
+    (tmp_path / "chain_of_functions.py").write_text("\n".join(["import numpy as np\n", *links, last]))
+    monkeypatch.syspath_prepend(tmp_path)
+    chain = importlib.import_module("chain_of_functions")
+    assert vg.grad(chain.link_0)(0.5) == pytest.approx(np.sin(0.5) + 0.5 * np.cos(0.5))
+    module = vg.adopt(chain)
+    assert vg.grad(getattr(module, f"link_{count}"))(0.5) == pytest.approx(np.cos(0.5))
+
+
 def test_eval_exec_and_globals_reach_all_names():
     check(lambda x: eval("np.sin(x) * scale", globals() | {"x": x}))
     check(lambda x: globals()["helper"](x))

@@ -78,7 +78,8 @@ from .unseen_writers import may_write_unseen
 
 DOCTEST: Final = "<doctest "  # the file of a doctest, whose globals are those of the module that contains it
 MOST_EXAMINED: Final = 1000  # the number of lists and dicts whose contents are compared with those at the last call
-DEEPEST: Final = 10  # the depth of nested attributes that are adopted before they are read
+# The depth of nested attributes that are adopted before they are read, and of functions that each mention the next one.
+DEEPEST: Final = 10
 # Types of objects that are not adopted, looked up by exact type.
 PLAIN: Final = frozenset(
     {
@@ -172,6 +173,8 @@ class AdoptionRegistry:
             self._live_imports, self._live_views, self._live_cells, self._live_tuples,
         )  # fmt: skip
         self._fetching = 0  # objects whose attributes are being adopted, each an attribute of the previous one
+        self._including = 0  # functions whose names are being bound, each mentioned by the previous one
+        self._waiting: Final[list[tuple[AdoptedGlobals, types.FunctionType]]] = []  # whose names are not bound yet
 
     # -- for a call from outside ---------------------------------------------------------------------------------------
 
@@ -574,8 +577,25 @@ class AdoptionRegistry:
         self._elsewhere[function] = parts_of(function)
         self._snapshot = None
         if module is not None:
-            module._state.include(function.__code__)
+            self._waiting.append((module._state, function))
+            self._include_waiting()
         return made
+
+    def _include_waiting(self) -> None:
+        """Bind the names used by new functions, except in long chains of functions: there an outer call does."""
+        if self._including == DEEPEST:
+            return
+        self._including += 1
+        try:
+            while self._waiting:
+                state, function = self._waiting.pop()
+                try:
+                    state.include(function.__code__)
+                except BaseException:
+                    self._functions.pop(function, None)  # adopted anew the next time
+                    raise
+        finally:
+            self._including -= 1
 
     # Cells store the variables of enclosing functions. An adopted function has cells of its own with adopted values;
     # assignments on either side are copied when a call from outside begins or ends.
