@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.sparse.linalg
 
 import viewgrad as vg
 import viewgrad.numpy as vnp
@@ -193,3 +195,58 @@ def test_functions_of_a_matrix_and_an_array(name):
     value, gradient = vg.value_and_grad(total)(point)
     differences = [(total(point + step) - total(point - step)) / 2e-6 for step in np.eye(2) * 1e-6]
     assert value == pytest.approx(total(point)) and gradient == pytest.approx(differences, rel=1e-6)
+
+
+DENSE = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]])
+SPARSE = scipy.sparse.csc_matrix(DENSE)
+
+
+def assigning(place, shape, select):
+    """Return a program that assigns the dense form of a sparse matrix to a part of an array."""
+
+    def program(x):
+        y = np.zeros(shape)
+        y[place] = select(SPARSE * x)
+        return (y * np.arange(1.0, y.size + 1).reshape(shape)).sum()
+
+    return program
+
+
+def in_place(x):
+    y = np.ones((3, 3))
+    z = y
+    y += (SPARSE * x).todense()
+    y *= (SPARSE * x).todense()
+    return z.sum() * isinstance(y, np.ndarray)
+
+
+def assembled(x):
+    a = scipy.sparse.lil_matrix((3, 3))
+    a[:2, :2] += np.ones((2, 2)) * x
+    a[2, :] = (SPARSE * x)[0].todense()
+    return (a.toarray() ** 2).sum()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        assigning(slice(None), (3, 3), lambda a: a.todense()),
+        assigning(0, (3, 3), lambda a: a.sum(axis=0)),
+        assigning((slice(None), [0]), (3, 2), lambda a: a.mean(axis=1)),
+        in_place,
+        assembled,
+        lambda x: scipy.sparse.linalg.spsolve(SPARSE * x, (SPARSE * x**2)[0].todense().T).sum(),
+        lambda x: scipy.sparse.bmat([[SPARSE, (SPARSE * x).todense()]]).power(2).sum(),
+        lambda x: scipy.sparse.csr_matrix((SPARSE * x).todense()).power(2).sum(),
+        lambda x: np.full((3, 3), (SPARSE * x)[1].todense()).sum(),
+        lambda x: np.dot((SPARSE * x).todense().view(np.ndarray), DENSE).sum(),
+    ],
+)
+def test_dense_forms_of_sparse_matrices_are_arrays(program):
+    h = 1e-6
+    slope = (program(1.3 + h) - program(1.3 - h)) / (2 * h)
+    assert vg.value_and_grad(program)(1.3) == pytest.approx((program(1.3), slope))
+
+
+def test_matrices_are_instances_of_ndarray_in_adopted_code():
+    assert vg.grad(lambda x: x * isinstance((SPARSE * x).todense(), np.ndarray))(2.0) == 1.0

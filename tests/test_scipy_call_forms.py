@@ -539,6 +539,8 @@ def values(found):
     """Return the arrays in a result, one after another."""
     if isinstance(found, (tuple, list)):
         return [each for item in found for each in values(item)]
+    if isinstance(found, vg.numpy.matrix):
+        found = found.A
     if isinstance(found, vg.Tensor):
         found = found.detach().numpy()
     return [np.asarray(found)]
@@ -547,7 +549,7 @@ def values(found):
 def tensors(found):
     if isinstance(found, (tuple, list)):
         return [each for item in found for each in tensors(item)]
-    return [found]
+    return [found.A if isinstance(found, vg.numpy.matrix) else found]
 
 
 @pytest.mark.parametrize(("call", "arrays"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])

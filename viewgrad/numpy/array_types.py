@@ -14,7 +14,7 @@ import numpy as np
 
 from ..operators.numpy_api.adapted import lost
 from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
-from ..tensor.creation import COMMON, empty, from_numpy, holds_tensor, joined, with_arrays
+from ..tensor.creation import COMMON, CONTENTS, empty, from_numpy, holds_tensor, joined, with_arrays
 from ..tensor.tensor import Tensor
 from ..tensor.tensor import is_scalar as holds_scalar
 
@@ -112,10 +112,10 @@ class ArrayType(type):
         return super().__new__(cls, name, bases, body)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return is_array(value)
+        return is_array(value) or type(value) in CONTENTS
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return isinstance(other, ArrayType) or issubclass(other, (Tensor, np.ndarray))
+        return isinstance(other, ArrayType) or other in CONTENTS or issubclass(other, (Tensor, np.ndarray))
 
     def __eq__(cls, other: object) -> bool:
         """Return whether a class is the array class, for tests such as `type(x) in (list, np.ndarray)`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..operators.numpy_api.conversion import as_argument, carries_history, plain_values
 from ..tensor.call_sites import instruction_of
-from ..tensor.creation import as_operand
+from ..tensor.creation import CONTENTS, as_operand
 from ..tensor.tensor import Tensor
 from .array_types import ndarray
 from .operator_methods import defers_to, define_operators
@@ -175,6 +176,13 @@ class matrix:
     def astype(self, dtype: Any, **options: Any) -> matrix:
         """Return the elements converted to another dtype."""
         return _matrix(self.data.astype(dtype))
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """Return a matrix, or a tensor for the type `numpy.ndarray`, that shares the memory of this one."""
+        kind = dtype if type is None else type
+        if kind is ndarray:
+            return self.data
+        return _matrix(self.data if kind is None or kind is matrix else self.data.view(kind))
 
     def reshape(self, *shape: Any, order: Any = "C") -> Any:
         """Return the elements in another shape."""
@@ -346,6 +354,7 @@ for _name in ("sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "
     _reduction(_name)
 
 
+CONTENTS[matrix] = operator.attrgetter("data")
 define_operators(matrix, ("add", "sub", "truediv", "floordiv", "mod", "matmul"))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError, UnsupportedTypeError
-from ..tensor.creation import COMMON, as_operand, from_number
+from ..tensor.creation import COMMON, as_operand, from_number, without_operators
 from ..tensor.escapes import has_tangent
 from ..tensor.modes import no_grad
 from ..tensor.node import new
@@ -79,12 +79,14 @@ def defers(tensor: Tensor, other: Any, method: str) -> bool:
     return not tensor._array.ndim or getattr(other, "__array_priority__", 0.0) > 0
 
 
-def operand_pair_unless(method: str | None) -> Callable[[Any, Any], Sequence[Any]]:
+def operand_pair_unless(method: str | None, writes: bool = False) -> Callable[[Any, Any], Sequence[Any]]:
     """Return the function that converts two operands of an elementwise operator to tensors.
 
     Arguments:
         method: the name of the method by which the class of the other operand may compute the result itself, in which
             case the function raises `UnsupportedTypeError`; None for functions, which convert all operands.
+        writes: whether the operator is an augmented assignment, such as `x += y`, which writes to `x` although the
+            class of `y` defines operators.
     """
 
     def operand_pair(first: Any, second: Any) -> Sequence[Any]:
@@ -107,7 +109,7 @@ def operand_pair_unless(method: str | None) -> Callable[[Any, Any], Sequence[Any
                 )
             if defers(tensor, other, method):
                 raise UnsupportedTypeError(f"the class {type(other).__name__} defines {method} for this operator")
-        return operands(first, second)
+        return operands(first, without_operators(second) if writes else second)
 
     return operand_pair
 

@@ -80,7 +80,7 @@ def _as_method(operator: Any, name: str, function: Any = None, writes: bool = Fa
         writes: whether the method is for an augmented assignment, such as `x += y`.
     """
     foreign = _not_written if writes else _by_numpy(operator.forward)
-    names = {"foreign_operand": foreign, "operand_pair": operand_pair_unless(name)}
+    names = {"foreign_operand": foreign, "operand_pair": operand_pair_unless(name, writes)}
     return with_names(function or operator.function, names)
 
 

@@ -28,7 +28,7 @@ from ..operators.numpy_api.conversion import (
     rebuilt,
 )  # fmt: skip
 from ..operators.numpy_api.dispatch import PYTHONS, dtypes_of_loop, in_loops_precision, ufunc_call
-from ..tensor.creation import as_operand
+from ..tensor.creation import as_operand, without_operators
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
@@ -40,7 +40,7 @@ IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrit
 
 def numbers(value: Any) -> Any:
     """Return an argument as a tensor; tensors in nested lists are combined."""
-    return as_operand(as_argument(value))
+    return as_operand(as_argument(without_operators(value)))
 
 
 def floating(value: Any) -> Any:

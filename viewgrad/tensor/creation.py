@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from array import array as TypedArray
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Rational
 from types import FunctionType
 from typing import Any, Final
@@ -19,6 +19,9 @@ from .storage import Storage, storage_of
 from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
 from .trace_hooks import observed
 
+# Classes whose objects are arrays with operators of their own, such as matrices, with the functions that return the
+# tensor of an object.
+CONTENTS: Final[dict[type, Callable[[Any], Tensor]]] = {}
 CPU: Final = "cpu"
 OBJECT: Final = np.dtype(object)
 
@@ -207,6 +210,12 @@ def as_its_array(value: Any, *, is_asked: bool = False) -> Any:
     return value
 
 
+def without_operators(value: Any) -> Any:
+    """Return the tensor in an object of a class in `CONTENTS`, where its operators do not matter; others unchanged."""
+    contents = CONTENTS.get(type(value))
+    return value if contents is None else contents(value)
+
+
 def as_its_number(value: Any, method: str = "__float__") -> Any:
     """Convert an object to the number that its method returns, which may be a tensor; `float` and `complex` reject it.
 
@@ -304,7 +313,7 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
         # raises NumPy's own error for values that the dtype cannot represent
         return from_number(np.asarray(value, dtype))
     try:
-        made = as_operand(value)
+        made = as_operand(without_operators(value))
         if dtype.kind != "c" and made._array.dtype.kind == "c" and type(value) in (list, tuple):
             np.asarray(made._array.tolist(), dtype)  # keeps the dtype
         return made

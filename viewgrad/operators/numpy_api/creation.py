@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...adoption import adopted_arguments
-from ...tensor.creation import COMMON, as_element, as_operand, holds_tensor, joined, with_arrays
+from ...tensor.creation import COMMON, as_element, as_operand, holds_tensor, joined, with_arrays, without_operators
 from ...tensor.creation import _fresh as fresh
 from ...tensor.shapes import with_ndim
 from ...tensor.tensor import Tensor, has_own_rules, is_scalar
@@ -243,7 +243,7 @@ def full(
 ) -> Any:
     """Return a tensor filled with `fill_value`, to which gradients flow."""
     if type(fill_value) not in COMMON:
-        (fill_value,) = with_arrays((fill_value,), dtype)
+        (fill_value,) = with_arrays((without_operators(fill_value),), dtype)
     if not holds_tensor(fill_value):
         return as_tensors(np.full(_shape(shape), fill_value, dtype, order))
     value = as_operand(fill_value)

@@ -86,7 +86,7 @@ class AssignableArray(SparseArray):
     def _places(self, index: Any) -> tuple[Any, Any]:
         """Return the rows and columns selected by an index, broadcast together."""
         index = plain_values(as_argument(index)) if not isinstance(index, tuple) else tuple(map(_plain_index, index))
-        if np.ndim(index) == 2 and np.asarray(index).dtype == bool:
+        if not isinstance(index, tuple) and np.ndim(index) == 2 and np.asarray(index).dtype == bool:
             index = np.nonzero(index)
         pair = index if isinstance(index, tuple) else (index,)
         pair = (*pair, slice(None)) if len(pair) == 1 else pair

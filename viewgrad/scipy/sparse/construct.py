@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse  # type: ignore[import-untyped]
 
 from ...operators.numpy_api.conversion import as_argument, plain_values
-from ...tensor.creation import as_operand
 from ..wrap import named_in, numbers
 from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, picked, rearranged
 from .arrays import _summed as summed
@@ -103,7 +102,7 @@ def _numbered(value: Any, flat: list[Any]) -> Any:
         return [_numbered(each, flat) for each in value]
     if value is None:
         return None
-    flat.append(value if is_sparse(value) else ARRAYS["coo_array"](np.atleast_2d(as_operand(value))))
+    flat.append(value if is_sparse(value) else ARRAYS["coo_array"](np.atleast_2d(numbers(value))))
     return len(flat) - 1
 
 

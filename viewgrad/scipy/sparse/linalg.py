@@ -22,7 +22,7 @@ from ...operators.numpy_api.adapted import lost
 from ...operators.numpy_api.conversion import as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_new_array
-from ..wrap import named_in
+from ..wrap import named_in, numbers
 from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, to_scipy
 from .construct import MADE as CONSTRUCTED
 from .exponential import expm_multiply
@@ -127,7 +127,7 @@ def _system(matrix: Any, b: Any, single: bool = False) -> tuple[Any, Any]:
     a = as_sparse(matrix)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"the matrix of a linear system must be square, not of shape {a.shape}")
-    right = as_operand(b)
+    right = numbers(b)
     if right.ndim not in (1, 2) or right.shape[0] != a.shape[0]:
         raise ValueError(f"a right-hand side of shape {right.shape} does not match a matrix of shape {a.shape}")
     dtype = np.result_type(a.dtype, right.dtype)
@@ -236,7 +236,7 @@ def spsolve_triangular(
         overwrite_A, overwrite_b: accepted for compatibility; nothing is overwritten.
         unit_diagonal: whether to replace the diagonal by ones.
     """
-    a, right = as_sparse(A), as_operand(b)
+    a, right = as_sparse(A), numbers(b)
     plain = scipy.sparse.linalg.spsolve_triangular(
         a.tocsc().to_scipy(), np.array(plain_values(right)), lower=lower, unit_diagonal=unit_diagonal
     )
@@ -379,7 +379,7 @@ def _iterative(name: str) -> Callable[..., Any]:
             places = np.zeros(0, np.int64)
             system: Any = to_scipy(A)
             pattern, data = Pattern(places, places, A.shape), as_operand(np.zeros(0))
-            right = as_operand(b)
+            right = numbers(b)
             right = right if right.dtype.kind in "fc" else right.astype(float)
         else:
             a, right = _system(A, b)
@@ -558,12 +558,12 @@ def lsmr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
 
 def _with_solution(name: str, A: Any, b: Any, damp: float, args: Any, options: Any) -> tuple[Any, Any, Any]:
     """Return the results of one of SciPy's functions, and the solution and residual with their histories, if any."""
-    found = getattr(scipy.sparse.linalg, name)(to_scipy(A), plain_values(as_operand(b)), damp, *args, **options)
+    found = getattr(scipy.sparse.linalg, name)(to_scipy(A), plain_values(numbers(b)), damp, *args, **options)
     if is_operator(A):
         if carries_history(b) or (isinstance(A, LinearOperator) and A.carries_history()):
             raise lost(f"scipy.sparse.linalg.{name}", "pass a matrix instead of a LinearOperator")
         return found, None, None
-    a, right = as_sparse(A), as_operand(b).reshape(-1)
+    a, right = as_sparse(A), numbers(b).reshape(-1)
     if not carries_history((a.data, right)):
         return found, None, None
     x = _least_squares(a, right, damp, found[0], name)
