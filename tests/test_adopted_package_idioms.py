@@ -53,6 +53,43 @@ IDIOMS = {
         def f(x):
             return dataclasses.replace(Point(x), x=2 * x, offset=1.0).x * Other(x).x * Point.dimension
     """,
+    "classes_that_compare_the_ufunc": """
+        import numpy as np
+        class Scaled:
+            def __init__(self, value):
+                self.value = value
+            def __array_ufunc__(self, ufunc, method, *inputs, **options):
+                values = [each.value if isinstance(each, Scaled) else each for each in inputs]
+                if ufunc is np.multiply:
+                    return Scaled(10 * getattr(ufunc, method)(*values, **options))
+                return HANDLED[ufunc](*values)
+            def __array_function__(self, function, types, args, options):
+                return args[0].value.sum() if function is np.sum else NotImplemented
+        HANDLED = {np.add: lambda a, b: Scaled(a + b), np.sin: lambda a: Scaled(np.sin(a))}
+        def f(x):
+            products = np.ones(3) * Scaled(np.ones(3) * x) * np.arange(3.0)
+            return np.sum(products + np.ones(3)) + np.sin(Scaled(x)).value
+    """,
+    "classes_of_arrays_that_compare_the_ufunc": """
+        import numpy as np
+        class Logged(np.ndarray):
+            def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+                plain = [each.view(np.ndarray) if isinstance(each, Logged) else each for each in inputs]
+                found = super().__array_ufunc__(ufunc, method, *plain, **options)
+                return found * 10 if ufunc is np.multiply and ufunc.nout == 1 else np.asarray(found).view(type=Logged)
+        class United(np.ndarray):
+            __array_priority__ = 10.0
+            def __array_wrap__(self, array, context=None, return_scalar=False):
+                found = array.view(United)
+                found.unit = UNITS[context[0]](*context[1])
+                return found
+        UNITS = {np.add: lambda a, b: 1, np.multiply: lambda a, b: 2, np.power: lambda a, b: int(b)}
+        def f(x):
+            logged = np.array([1.0, 2.0]).view(Logged)
+            united = np.array([1.0, 2.0]).view(United)
+            units = (united * 2.0).unit + (np.ones(2) + united).unit + np.power(united, 3).unit
+            return x * float(np.asarray(logged * 2.0).sum() + np.asarray(logged + logged).sum()) * units
+    """,
     "attributes_assigned_to_sys": """
         import io
         import sys

@@ -40,6 +40,8 @@ def carries_history(value: Any) -> bool:
 
 
 PLAIN: Final = frozenset({bool, int, float, str, np.float64, np.int64})
+# Methods to which NumPy passes the function that was called.
+PROTOCOLS: Final = ("__array_ufunc__", "__array_function__", "__array_wrap__")
 
 
 class NumberType(type):
@@ -233,9 +235,36 @@ def build_class(body: Callable[..., Any], name: str, /, *bases: Any, **options: 
     if "metaclass" in options:
         options["metaclass"] = _pythons(options["metaclass"])
     made = builtins.__build_class__(body, name, *map(_pythons, bases), **options)
-    if isinstance(made, type) and type(vars(made).get("__array__")) is types.FunctionType:
-        type.__setattr__(made, "__array__", _for_numpy(vars(made)["__array__"]))
+    if isinstance(made, type):
+        for each in (*PROTOCOLS, "__array__"):
+            method = vars(made).get(each)
+            if type(method) is types.FunctionType:
+                wrapped = with_counterparts(each, method) if each in PROTOCOLS else _for_numpy(method)
+                type.__setattr__(made, each, wrapped)
     return made
+
+
+def with_counterparts(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method to which NumPy passes one of its functions, which adopted code compares with its counterpart.
+
+    Arguments:
+        name: the name of the method, one of `PROTOCOLS`.
+        method: the method.
+    """
+
+    @functools.wraps(method)
+    def protocol(self: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+        found = counterpart(function)
+        return method(self, function if found is MISSING else found, *args, **kwargs)
+
+    @functools.wraps(method)
+    def wrap(self: Any, array: Any, *args: Any, **options: Any) -> Any:
+        if args and args[0] is not None:
+            found = counterpart(args[0][0])
+            args = args if found is MISSING else ((found, *args[0][1:]), *args[1:])
+        return method(self, array, *args, **options)
+
+    return wrap if name == "__array_wrap__" else protocol
 
 
 def _for_numpy(method: Callable[..., Any]) -> Callable[..., Any]:

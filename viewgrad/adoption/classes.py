@@ -25,10 +25,10 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from .attributes import resolution_order
-from .builtin_names import CLASS_OF_VIEW
+from .builtin_names import CLASS_OF_VIEW, PROTOCOLS, with_counterparts
 from .class_descriptors import override_descriptors
 from .containers import HOLDING, kind_of_contents
-from .counterparts import MISSING, counterpart
+from .counterparts import MISSING
 from .locations import VIEWGRAD, file_of
 
 ORIGINAL: Final = "__viewgrad_original__"  # the attribute of an adopted class that refers to the user's class
@@ -46,7 +46,6 @@ HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class written in Python
 ABSTRACT: Final = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
 BUILTINS: Final = HOLDING | {object, tuple}  # the classes implemented in C from which adopted classes may derive
-PROTOCOLS: Final = ("__array_ufunc__", "__array_function__")
 # Attributes of every class: a property of such a name cannot be set, and is inherited.
 OF_TYPES: Final = frozenset({"__class__", "__dict__", "__name__", "__qualname__", "__bases__", "__base__", "__mro__"})
 FUNCTIONS: Final = (
@@ -307,7 +306,7 @@ def refresh_class(made: type) -> None:
             continue  # other names are inherited
         new = adopted(value)
         if name in PROTOCOLS and new is not value:
-            new = _with_counterparts(new)
+            new = with_counterparts(name, new)
         seen[name] = value
         type.__setattr__(made, name, new)
         changed.add(name)
@@ -343,17 +342,6 @@ def _override_descriptors(made: type, names: Collection[str]) -> None:
     for each in _SUBCLASSES(made):
         if ORIGINAL in vars(each):
             _override_descriptors(each, names)
-
-
-def _with_counterparts(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method to which NumPy passes one of its functions, which adopted code compares with its counterpart."""
-
-    @functools.wraps(method)
-    def protocol(self: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-        found = counterpart(function)
-        return method(self, function if found is MISSING else found, *args, **kwargs)
-
-    return protocol
 
 
 def forget_class_values(made: type, handed: set[int]) -> None:

@@ -102,6 +102,11 @@ class PlainArray(np.ndarray[Any, Any]):
             )
         return super().__new__(cls, shape, dtype, plain_values(buffer), offset, strides, order)
 
+    def view(self, *args: Any, **options: Any) -> Any:
+        """Return a view with another class or dtype; see `numpy.ndarray.view`."""
+        numpys = [np.ndarray if isinstance(each, ArrayType) else each for each in args]
+        return super().view(*numpys, **{key: np.ndarray if each is ndarray else each for key, each in options.items()})
+
 
 class ArrayType(type):
     """The metaclass of `ndarray`; subclasses derive from NumPy's class and contain plain numbers."""

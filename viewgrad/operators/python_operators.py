@@ -47,17 +47,25 @@ def _when_called(form: Callable[[Any], Any], operator: Any, name: str, python: s
     return first_call
 
 
-def _by_numpy(ufunc: Any) -> Callable[[Any, Any], Any]:
+def _by_numpy(ufunc: Any, method: str) -> Callable[[Any, Any], Any]:
     """Return the function for an operand that is not converted to a tensor.
 
     NumPy applies the operator to such a number, a `Decimal` for example, and to each element, as Python objects.
-    Integers and comparisons have no derivative to be lost.
+    Integers and comparisons have no derivative to be lost. For an object whose class defines `__array_ufunc__` rather
+    than operators, NumPy calls the ufunc.
+
+    Arguments:
+        ufunc: the ufunc for the operator.
+        method: the name of the method that the class of the other operand may define for this operator.
     """
 
     def call(first: Any, second: Any) -> Any:
         tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
         if isinstance(other, Number) and (tensor.dtype.kind in "biu" or ufunc in COMPARING):
             return ufunc(*(array_of(each, "an operator") if each is tensor else each for each in (first, second)))
+        kind = type(other)
+        if getattr(kind, "__array_ufunc__", None) is not None and not hasattr(kind, method):
+            return ufunc(first, second)
         return NotImplemented
 
     return call
@@ -79,7 +87,7 @@ def _as_method(operator: Any, name: str, function: Any = None, writes: bool = Fa
         function: the function, if it is not that of the operator.
         writes: whether the method is for an augmented assignment, such as `x += y`.
     """
-    foreign = _not_written if writes else _by_numpy(operator.forward)
+    foreign = _not_written if writes else _by_numpy(operator.forward, name)
     names = {"foreign_operand": foreign, "operand_pair": operand_pair_unless(name, writes)}
     return with_names(function or operator.function, names)
 

@@ -113,8 +113,12 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     """Return NumPy's result for operands that tensors do not support, such as dates.
 
     It is called while the error about them is handled, which it raises again if a history or a mask would be lost.
+    Ufuncs and their methods apply the rules of the operands' classes.
     """
-    if carries_history((*args, kwargs)) or _would_lose_meaning((*args, *kwargs.values())):
+    if carries_history((*args, kwargs)):
+        raise
+    is_ufunc = isinstance(getattr(function, "__self__", function), np.ufunc)
+    if not is_ufunc and _would_lose_meaning((*args, *kwargs.values())):
         raise
     out = kwargs.get("out")
     if not isinstance(out, np.ndarray):
