@@ -574,6 +574,11 @@ def test_chains_of_functions_may_be_longer_than_the_stack(tmp_path, monkeypatch)
     assert vg.grad(getattr(module, f"link_{count}"))(0.5) == pytest.approx(np.cos(0.5))
 
 
+def test_the_namespace_of_an_array_is_numpy():
+    assert vg.grad(lambda x: x * ((np.ones(2) * x).__array_namespace__() is np))(2.0) == 1.0
+    assert vg.Tensor([1.0]).__array_namespace__() is vg
+
+
 def test_eval_exec_and_globals_reach_all_names():
     check(lambda x: eval("np.sin(x) * scale", globals() | {"x": x}))
     check(lambda x: globals()["helper"](x))

@@ -327,3 +327,48 @@ def test_sequences_with_a_priority_beside_arrays():
     value, slopes = vg.value_and_grad(program)(x)
     assert value == program(x) and slopes.tolist() == [5.0, 3.0]
     assert vg.grad(lambda x: (x * [1.0, x[0]] + Pair((x[0], 1.0))).sum())(x).tolist() == [2.5, 1.5]
+
+
+class Counted:
+    """An array with `__array_ufunc__` and without operators."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.0, 2.0, 3.0])
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        if out is not None:
+            out[0][...] = 7.0
+        return ufunc.__name__
+
+
+BINARY_UFUNCS = [name for name, value in vars(np).items() if isinstance(value, np.ufunc) and value.nin == 2]
+
+
+@pytest.mark.parametrize("name", BINARY_UFUNCS)
+def test_ufuncs_call_the_class_of_an_operand(name):
+    for x in (leaf_of([0.1, 0.2, 0.3]), vg.Tensor([0.1, 0.2, 0.3])):
+        for operands in ((x, Counted()), (Counted(), x)):
+            assert getattr(np, name)(*operands) == getattr(np, name).__name__
+
+
+@pytest.mark.parametrize("name", ["add", "matmul", "pow", "lt", "eq", "ne"])
+def test_operators_call_the_class_of_an_operand(name):
+    apply = getattr(operator, name)
+    array = np.array([0.1, 0.2, 0.3])
+    for x in (vg.Tensor(array.copy(), requires_grad=True), vg.Tensor(array.copy())):
+        assert apply(x, Counted()) == apply(array, Counted())
+        assert apply(Counted(), x) == apply(Counted(), array)
+
+
+def test_augmented_assignments_call_the_class_of_an_operand():
+    x = y = vg.zeros(3)
+    x += Counted()
+    assert x == "add" and y.tolist() == [7.0, 7.0, 7.0]
+
+
+def test_functions_convert_arrays_of_a_class_with_ufuncs():
+    x = leaf_of([0.1, 0.2, 0.3])
+    assert vg.autograd.grad(np.dot(x, Counted()), x)[0].tolist() == [1.0, 2.0, 3.0]
+    y = vg.zeros(3)
+    y[...] = Counted()
+    assert y.tolist() == [1.0, 2.0, 3.0]

@@ -348,6 +348,7 @@ def test_broadcast_of_tensors():
     expected = [(f(x + e) - f(x - e)) / 2e-6 for e in step]
     numpy.testing.assert_allclose(vg.grad(f, adopt=False)(x, np), expected, rtol=1e-7)
     assert [len(list(each)) for each in np.broadcast(x, 1.0).iters] == [3, 3]
+    assert np.broadcast(np.array(["2020-01-01"], "M8[D]"), x[:, None]).shape == (3, 1)
 
 
 def compared_dtypes(x):

@@ -21,6 +21,10 @@ def minimized(function, constraints=(), **options):
 
 
 # Functions of two parameters with SciPy's names, and the same results in closed form.
+def fitted_line(bounds):
+    return optimize.curve_fit(lambda x, a, b: a * x + b, X, 3.0 * X + 0.5, bounds=bounds)[0]
+
+
 PROGRAMS = {
     "a tensor in an equality": (
         lambda p: minimized(lambda x: (x * x).sum(), {"type": "eq", "fun": lambda x: x[0] + x[1] - p[0] * p[1]}),
@@ -84,6 +88,10 @@ PROGRAMS = {
     "a fit": (
         lambda p: optimize.curve_fit(lambda x, a: a * x, X, 3.0 * X, bounds=(0.0, p[1]))[0][0],
         lambda p: p[1],
+    ),
+    "a fit with a number and an array as bounds": (
+        lambda p: fitted_line(bounds=(0.0, np.array([9.0, 2.0 * p[1]])))[1] * p[0],
+        lambda p: 0.5 * p[0],
     ),
     "a function named after its method": (
         lambda p: optimize.fmin_l_bfgs_b(away(3.0), START, approx_grad=True, bounds=[(0, p[0]), (0, p[1])])[0].sum(),

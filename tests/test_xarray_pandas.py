@@ -123,3 +123,44 @@ def test_values_of_pandas_are_arrays():
     assert slope.tolist() == [1.0, 3.0, 4.0]
     assert vg.Tensor(series).tolist() == [1.0, 2.0, 3.0]
     assert pandas.Series(x.detach()).tolist() == x.detach().tolist()
+
+
+def of_frame(pandas):
+    return pandas.DataFrame({"t": [0.0, 1.0, 2.5], "v": [1.0, 3.0, -1.0]}, index=[7, 8, 9])
+
+
+# Functions of NumPy convert series, frames and data arrays, and so do assignments.
+CONVERTED = {
+    "interpolation": lambda f, a, x: np.interp(x, f["t"], f["v"]),
+    "a product of vectors": lambda f, a, x: np.dot(f["v"], np.arange(3.0) * x),
+    "a product with a matrix": lambda f, a, x: np.einsum("ij,i->", f, np.arange(3.0) * x),
+    "a polynomial": lambda f, a, x: np.polyval(f["v"], x),
+    "concatenation": lambda f, a, x: np.concatenate([f["v"], np.ones(2) * x, a]).sum(),
+    "a choice": lambda f, a, x: np.where(a > 1.0, np.arange(3.0) * x, 0.0).sum(),
+    "an assigned series": lambda f, a, x: stored(f["v"], (3,), x),
+    "an assigned frame": lambda f, a, x: stored(f, (3, 2), x),
+    "an assigned data array": lambda f, a, x: stored(a, (3,), x),
+}
+
+
+def stored(values, shape, x):
+    y = np.zeros(shape)
+    y[...] = values
+    y[1:] = values[1:]
+    return (y * np.arange(1.0, y.size + 1).reshape(shape) * x).sum()
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_plain_series_and_data_arrays_are_converted(name):
+    pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+    frame, array = of_frame(pandas), xarray.DataArray([1.0, 2.0, 4.0], dims="t")
+    f, h = lambda x: CONVERTED[name](frame, array, x), 1e-6
+    value, slope = vg.value_and_grad(f)(1.3)
+    assert (value, slope) == pytest.approx((f(1.3), (f(1.3 + h) - f(1.3 - h)) / (2 * h)))
+
+
+def test_augmented_assignments_of_a_series_do_not_leave_the_array_unwritten():
+    series = of_frame(pytest.importorskip("pandas"))["v"]
+    y = vg.zeros(3)
+    with pytest.raises(TypeError, match="returned NotImplemented"):
+        y += series

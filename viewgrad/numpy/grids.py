@@ -155,7 +155,7 @@ class broadcast:
         self.nd = self.ndim = len(self.shape)
         self.size = math.prod(self.shape)
         self.numiter = len(given)
-        self._operands = [each if each.shape == self.shape else each.broadcast_to(self.shape) for each in given]
+        self._operands = [each if each.shape == self.shape else np.broadcast_to(each, self.shape) for each in given]
         self.index = 0
 
     @property

@@ -109,7 +109,11 @@ def operand_pair_unless(method: str | None, writes: bool = False) -> Callable[[A
                 )
             if defers(tensor, other, method):
                 raise UnsupportedTypeError(f"the class {type(other).__name__} defines {method} for this operator")
-        return operands(first, without_operators(second) if writes else second)
+        if writes and type(second) is not Tensor:
+            second = without_operators(second)
+            if hasattr(type(second), "__array__") and not hasattr(type(second), "__array_ufunc__"):
+                second = as_operand(second)  # whatever its `__array_priority__`
+        return operands(first, second)
 
     return operand_pair
 
@@ -132,12 +136,14 @@ def operands(*values: Any) -> Sequence[Any]:
         if isinstance(value, (Tensor, np.ndarray, np.generic))
     ]
     if not dtypes:
-        return [as_operand(value) for value in values]
+        return [as_operand(value, True) for value in values]
     try:
         dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
     except np.exceptions.DTypePromotionError as error:  # for example, of a date and a number
         raise UnsupportedTypeError(str(error)) from None
-    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+    return [
+        constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value, True) for value in values
+    ]
 
 
 def foreign_operand(first: Any, second: Any) -> Any:

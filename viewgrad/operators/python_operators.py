@@ -64,18 +64,28 @@ def _by_numpy(ufunc: Any, method: str) -> Callable[[Any, Any], Any]:
         if isinstance(other, Number) and (tensor.dtype.kind in "biu" or ufunc in COMPARING):
             return ufunc(*(array_of(each, "an operator") if each is tensor else each for each in (first, second)))
         kind = type(other)
-        if getattr(kind, "__array_ufunc__", None) is not None and not hasattr(kind, method):
+        defines = getattr(kind, method, None) is not getattr(object, method, None)
+        if not defines and getattr(kind, "__array_ufunc__", None) is not None:
             return ufunc(first, second)
         return NotImplemented
 
     return call
 
 
-def _not_written(first: Any, second: Any) -> Any:
-    """Return NotImplemented for `x += y`, unless NumPy would write to `x` and the class of `y` would not."""
-    if isinstance(second, np.ndarray):
-        raise
-    return NotImplemented
+def _not_written(ufunc: Any) -> Callable[[Any, Any], Any]:
+    """Return the function for `x += y` with a `y` that is not converted to a tensor.
+
+    It returns NotImplemented, unless NumPy would write to `x`: for an array, which raises, and for an object with an
+    `__array_ufunc__`, for which NumPy calls the ufunc with `out=x`.
+    """
+
+    def call(first: Any, second: Any) -> Any:
+        if isinstance(second, np.ndarray):
+            raise
+        has_own_rules = getattr(type(second), "__array_ufunc__", None) is not None
+        return ufunc(first, second, out=first) if has_own_rules and first._array.ndim else NotImplemented
+
+    return call
 
 
 def _as_method(operator: Any, name: str, function: Any = None, writes: bool = False) -> Any:
@@ -87,7 +97,7 @@ def _as_method(operator: Any, name: str, function: Any = None, writes: bool = Fa
         function: the function, if it is not that of the operator.
         writes: whether the method is for an augmented assignment, such as `x += y`.
     """
-    foreign = _not_written if writes else _by_numpy(operator.forward, name)
+    foreign = _not_written(operator.forward) if writes else _by_numpy(operator.forward, name)
     names = {"foreign_operand": foreign, "operand_pair": operand_pair_unless(name, writes)}
     return with_names(function or operator.function, names)
 
@@ -171,7 +181,10 @@ def _is_compared_elementwise(other: Any) -> bool:
     does not implement the comparison itself.
     """
     kind = type(other)
-    defers = hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_priority__")
+    if hasattr(kind, "__array_ufunc__"):
+        defines: Any = kind.__eq__
+        return kind.__array_ufunc__ is not None and defines is object.__eq__
+    defers = hasattr(kind, "__array_priority__")
     if isinstance(other, (range, Number)) or is_number_sequence(other):
         return True
     return hasattr(kind, "__array__") and not defers

@@ -28,7 +28,7 @@ from ..operators.numpy_api.conversion import (
     rebuilt,
 )  # fmt: skip
 from ..operators.numpy_api.dispatch import PYTHONS, dtypes_of_loop, in_loops_precision, ufunc_call
-from ..tensor.creation import as_operand, without_operators
+from ..tensor.creation import as_operand, holds_tensor, without_operators
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor, from_array
 from ..tensor.trace_hooks import composed, observed
@@ -69,6 +69,8 @@ def copied(value: Any) -> Any:
 
 def plain_value(value: Any) -> Any:
     """Return an argument, or the result of a function, without history: an array for a tensor."""
+    if isinstance(value, NESTED):
+        return rebuilt(value, list(map(plain_value, value))) if holds_tensor(value) else value
     found = as_argument(value)
     return plain_values(found.detach() if isinstance(found, Tensor) else found)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.conversions import ADOPTED
 from ..tensor.creation import CPU, checked_device
 from ..tensor.tensor import Tensor
 from .dtypes import DTYPES, KINDS, isdtype
@@ -56,11 +59,12 @@ class NamespaceInfo:
 
 
 def install(namespace: ModuleType) -> None:
-    """Set the namespace that tensors report as their own."""
+    """Set the namespace that tensors report as their own; in adopted code, it is the counterpart of NumPy."""
 
     def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in KNOWN:
             raise ValueError(f"this library implements the array API up to {API_VERSION}, not {api_version!r}")
-        return namespace
+        is_adopted = ADOPTED in sys._getframe(1).f_globals
+        return importlib.import_module(f"{namespace.__name__}.numpy") if is_adopted else namespace
 
     Tensor.__array_namespace__ = __array_namespace__  # type: ignore[attr-defined]

@@ -139,8 +139,15 @@ def asarray(data: Any, dtype: Any = None, *, device: Any = None, copy: bool | No
 as_tensor = asarray
 
 
-def as_operand(value: Any) -> Tensor:
-    """Convert an operand to a tensor: a number, an array, or nested sequences of numbers."""
+def as_operand(value: Any, is_of_ufunc: bool = False) -> Tensor:
+    """Convert an operand to a tensor: a number, an array, or nested sequences of numbers.
+
+    Arguments:
+        value: the operand.
+        is_of_ufunc: whether it is an operand of a ufunc or of one of Python's operators. For these a class with an
+            `__array_ufunc__`, such as a series of pandas, follows rules of its own; functions convert it to an array,
+            unless it has an `__array_function__` too.
+    """
     if isinstance(value, Tensor):
         return value
     if isinstance(value, np.ndarray):
@@ -155,9 +162,9 @@ def as_operand(value: Any) -> Tensor:
         return joined(value) if holds_tensor(value) else Tensor(value)
     if isinstance(value, range):
         return Tensor(np.array(value))
-    made = as_its_array(value)
+    made = as_its_array(value, is_asked=not is_of_ufunc and not hasattr(type(value), "__array_function__"))
     if made is not value:
-        return as_operand(made)
+        return as_operand(made, is_of_ufunc)
     if is_number_sequence(value):
         array = np.array(value)
         if array.dtype != OBJECT:

@@ -173,8 +173,10 @@ class FunctionWriter:
             large = self._taking_large_numbers(together if not choosing else "")
             return self._with_not_implemented(lines, names) + large
         else:
+            is_of_ufunc = not self.operator.user_defined and isinstance(getattr(np, self.operator.name, None), np.ufunc)
+            option = ", True" if is_of_ufunc else ""
             for name in names:
-                lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
+                lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name}{option})"]
             if len(names) == len(arguments) == 2:
                 lines = self._with_not_implemented(lines, names)
         for argument in arguments:

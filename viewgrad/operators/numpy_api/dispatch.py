@@ -202,7 +202,7 @@ def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "s
         raise TypeError(f"np.{ufunc.__name__} of tensors supports out=, where= and dtype=, not {options}")
     if dtype is None:
         return list(inputs)
-    tensors = [as_operand(value) for value in inputs]
+    tensors = [as_operand(value, True) for value in inputs]
     wanted = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout
     computed = ufunc.resolve_dtypes(given, signature=wanted, casting=casting)  # type: ignore[arg-type]
@@ -211,7 +211,7 @@ def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "s
 
 def unwritten(ufunc: np.ufunc, inputs: Any, where: Any) -> Tensor:
     """Return the array that a ufunc writes to without `out=`: zeros, since NumPy leaves masked elements undefined."""
-    tensors = [as_operand(value) for value in inputs]
+    tensors = [as_operand(value, True) for value in inputs]
     shape = np.broadcast_shapes(np.shape(where), *(tensor.shape for tensor in tensors))
     given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout
     return zeros(shape, dtype=ufunc.resolve_dtypes(given)[-1])

@@ -13,6 +13,7 @@ from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar, 
 from .. import OPERATORS
 from ..composites import composite
 from ..derivatives.helpers import copy_order, plain
+from ..operands import operands
 from .dispatch import converted, register, require_tensor, write_out
 
 concatenate, row_argsort, row_sort = (OPERATORS[name].function for name in ("concatenate", "argsort", "sort"))
@@ -21,7 +22,7 @@ concatenate, row_argsort, row_sort = (OPERATORS[name].function for name in ("con
 @composite(np.float_power, method=False)
 def float_power(self: Any, other: Any) -> Any:
     """Return the power computed in double precision."""
-    base, exponent = as_operand(self), as_operand(other)
+    base, exponent = as_operand(self, True), as_operand(other, True)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
     return base.astype(dtype, copy=False) ** exponent.astype(dtype, copy=False)
 
@@ -35,7 +36,7 @@ def as_floating(value: Any) -> Any:
 @composite(np.ldexp, method=False)
 def ldexp(self: Any, other: Any) -> Any:
     """Return `x1 * 2**x2`."""
-    base, exponent = as_operand(self), as_operand(other)
+    base, exponent = as_operand(self, True), as_operand(other, True)
     if exponent.dtype.kind in "fc":  # NumPy rejects such exponents
         return base * np.exp2(exponent)
     base = as_floating(base)
@@ -76,12 +77,14 @@ UFUNCS[np.modf, "__call__"] = modf
 
 def matvec(x1: Any, x2: Any) -> Any:
     """Return the products of matrices and vectors."""
-    return (as_operand(x1) @ as_operand(x2)[..., None])[..., 0]
+    matrices, vectors = operands(x1, x2)
+    return (matrices @ vectors[..., None])[..., 0]
 
 
 def vecmat(x1: Any, x2: Any) -> Any:
     """Return the products of conjugated vectors and matrices."""
-    return (as_operand(x1).conj()[..., None, :] @ as_operand(x2))[..., 0, :]
+    vectors, matrices = operands(x1, x2)
+    return (vectors.conj()[..., None, :] @ matrices)[..., 0, :]
 
 
 for _name, _function in (("matvec", matvec), ("vecmat", vecmat)):
