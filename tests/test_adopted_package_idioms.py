@@ -204,7 +204,7 @@ IDIOMS = {
                 return np.ones(1)[0] * 3
         sys.modules[__name__].__class__ = Lazy
         def f(x):
-            return sys.modules[__name__].rate * x
+            return sys.modules.copy()[__name__].rate * x
     """,
     "private_modules_of_scipy": """
         import scipy.special

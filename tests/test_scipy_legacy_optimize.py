@@ -34,6 +34,9 @@ SEARCHES = {
     "fmin_slsqp": lambda m, args: m.fmin_slsqp(bowl, [0.5, 0.5], args=args, iprint=0, acc=1e-12),
     "differential_evolution": lambda m, args: m.differential_evolution(bowl, [(-3, 3)] * 2, args, seed=1, tol=1e-9).x,
     "brute": lambda m, args: m.brute(bowl, [(-3, 3), (-3, 3)], args, Ns=5),
+    "brute with an array among the ranges": lambda m, args: m.brute(
+        bowl, [(vg.Tensor(-3.0), 3), slice(-3, 3, 1.5)], args, Ns=5
+    ),
     "basinhopping": lambda m, args: m.basinhopping(lambda x: bowl(x, *args), [0.5, 0.5], niter=1, seed=1).x,
 }  # fmt: skip
 

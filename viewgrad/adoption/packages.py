@@ -130,11 +130,15 @@ class Modules(MutableMapping[str, Any]):
         del self._of(name)[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._adopted
+        yield from list(self._adopted)
         yield from (name for name in list(sys.modules) if self._of(name) is sys.modules)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def copy(self) -> dict[str, Any]:
+        """Return the modules as a dict."""
+        return dict(self)
 
 
 class Package:

@@ -14,14 +14,12 @@ import scipy.optimize as theirs  # type: ignore[import-untyped]
 
 from ..func.transforms import jacrev
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_argument, as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import as_tensors, carries_history
 from ..tensor.async_safety import in_own_context
-from ..tensor.creation import holds_tensor
 from ..tensor.modes import no_grad
-from ..tensor.tensor import Tensor
 from .constrained import NO_ENDS, Constraint, Ends, at_ends, bound_pairs, constrained_place, plain_bounds
 from .implicit_diff import computed_anew
-from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers
+from .wrap import args_tuple, captures_history, copied, float_copy, make_constant, numbers, plain_value
 
 OLDER: Final[dict[str, Any]] = {}
 EPSILON: Final = float(np.sqrt(np.finfo(float).eps))  # the step of finite differences
@@ -29,11 +27,9 @@ make_constant(theirs, ["linear_sum_assignment"], OLDER, "its results are indices
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without history: an array for a tensor, also in lists."""
-    if isinstance(value, (list, tuple)) and not holds_tensor(value):
-        return value
-    found = as_argument(value)
-    return np.array(plain_values(found.detach())) if isinstance(found, Tensor) else found
+    """Return a value without history: a new array for a tensor."""
+    found = plain_value(value)
+    return np.array(found) if isinstance(found, np.ndarray) else found
 
 
 def _of_arrays(function: Any, given: tuple[Any, ...]) -> Any:
@@ -43,7 +39,7 @@ def _of_arrays(function: Any, given: tuple[Any, ...]) -> Any:
 
     def call(x: Any) -> Any:
         with no_grad():
-            return _plain(as_argument(function(copied(np.asarray(x, float)), *given)))
+            return _plain(function(copied(np.asarray(x, float)), *given))
 
     return call
 
