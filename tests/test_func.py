@@ -19,6 +19,7 @@ from viewgrad.autograd import functional, grad
 from viewgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from viewgrad.errors import (
     DifferentiabilityError,
+    FreedGraphError,
     GradientMismatchError,
     OverlappingWriteError,
     TreeError,
@@ -970,3 +971,45 @@ def test_numbers_that_are_not_differentiated_stay_python_numbers():
     assert vg.grad(scaled, argnums=-1)(x, 0.5, offset=2.0) == 3.0
     with pytest.raises(ZeroDivisionError):
         vg.grad(lambda x, rate: x / (1.0 / rate))(1.0, 0.0)
+
+
+class Cached:
+    """A function that stores its last argument and result."""
+
+    def __init__(self):
+        self.last = None
+
+    def __call__(self, x):
+        if self.last is None or not np.array_equal(self.last, x):
+            self.last, self.value = x.copy(), (x * x).sum()
+        return self.value * 1.0 if x.ndim == 2 else self.value
+
+
+TWICE = {
+    "grad": lambda f, x: vg.grad(f)(x),
+    "vjp": lambda f, x: vg.vjp(f, x)[1](1.0),
+    "jacrev": lambda f, x: vg.jacrev(f)(x),
+    "jvp": lambda f, x: vg.jvp(f, (x,), (x,)),
+    "jacfwd": lambda f, x: vg.jacfwd(f)(x),
+    "hessian": lambda f, x: vg.hessian(f)(x),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_results_of_earlier_calls_are_refused(name):
+    f, x = Cached(), np.array([1.0, 2.0])
+    with pytest.raises(FreedGraphError, match="stored in an earlier call"):
+        for _ in range(2):
+            TWICE[name](f, x)
+    assert vg.grad(Cached())(x).tolist() == [2.0, 4.0]
+
+
+def test_histories_of_earlier_calls_count_as_numbers_beside_others():
+    f, x = Cached(), np.array([[1.0, 2.0]])
+    assert vg.grad(f)(x).tolist() == [[2.0, 4.0]]
+    with pytest.raises(FreedGraphError, match="stored in an earlier call"):
+        vg.grad(f)(x)
+    assert vg.grad(lambda x: f(x) + (3.0 * x).sum())(x).tolist() == [[3.0, 3.0]]
+    leaf = vg.Tensor(2.0, requires_grad=True)
+    assert vg.grad(lambda x: leaf * 2.0)(1.0) == 0.0
+    assert vg.grad(lambda x: vg.grad(lambda y: x * x)(1.0) + x)(1.0) == 1.0

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
-from ..errors import DifferentiabilityError, GradientMismatchError
+from ..errors import DifferentiabilityError, FreedGraphError, GradientMismatchError
 from ..tensor.escapes import DIFFERENTIATED, within_transform
 from ..tensor.forward_levels import at_level, open_levels
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
@@ -41,6 +41,12 @@ from .shared_inputs import Inputs
 FEWEST_ROWS: Final = 4  # rows of a Jacobian; fewer are not computed together
 ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients increase the memory needed
 ROUNDING: Final = 0.5  # parts below this power of the machine epsilon count as zero
+
+# The error for a function that caches its last result, for example.
+FROM_EARLIER_CALL: Final = (
+    "the function returned a value that it stored in an earlier call, from the input of that call, so its {} with "
+    "respect to the input of this call is unknown: compute the value anew, or store its detach() if it is a constant"
+)
 
 
 class PrimalBackward(Node):
@@ -167,7 +173,26 @@ class Transform:
                 inputs=self.primals,
                 capture=True,
             )
+        if all(grad is None for grad in found) and self._belong_to_earlier_calls(edges):
+            raise FreedGraphError(FROM_EARLIER_CALL.format("gradient"))
         return [None if grad is None else self.result(grad) for grad in found] if recorded and not record else found
+
+    def _belong_to_earlier_calls(self, edges: Iterable[Node | Edge]) -> bool:
+        """Return whether edges lead to inputs of earlier calls of functions, and nowhere else."""
+        nodes = {node_of(edge) for edge in edges}
+        stack, found = list(nodes), False
+        while stack:
+            node = stack.pop()
+            before = {node_of(edge) for edge in node.edges if edge is not None} - nodes
+            if isinstance(node, AccumulateGrad) or node in self.primals:
+                return False
+            if type(node) is PrimalBackward and node.edge is None:
+                if not node.over:
+                    return False
+                found = True
+            nodes |= before
+            stack += before
+        return found
 
     def materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
         """Return gradients with respect to the primals, with zeros in place of None."""

@@ -43,6 +43,7 @@ class DualLevel:
             holder = ref()
             if holder is not None:
                 holder._tangent.records.pop(self, None)
+                holder._tangent.is_of_earlier_level = True
         self._holders = []
 
 

@@ -57,11 +57,16 @@ class Tangent:
 
 
 class Tangents:
-    """The tangents of a root by level, and the other roots over the same memory."""
+    """The tangents of a root by level, and the other roots over the same memory.
 
-    __slots__ = ("aliases", "records")
+    Attributes:
+        is_of_earlier_level: whether there was a tangent at a level that has been left.
+    """
+
+    __slots__ = ("aliases", "is_of_earlier_level", "records")
 
     def __init__(self) -> None:
+        self.is_of_earlier_level = False
         self.records: dict[DualLevel, Any] = {}  # a Tangent; for a `DualSaved`, a saved tangent and its edge
         self.aliases: list[weakref.ref[TangentRoot]] = []
 
@@ -105,6 +110,13 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
     if record is None:
         return None
     return record.value if view is None else view.tangent_window(record.value)  # type: ignore[no-any-return]
+
+
+def had_tangent(tensor: Tensor) -> bool:
+    """Return whether a tensor has no tangent, but had one at a level that has been left."""
+    view = tensor._view
+    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
+    return tangents is not None and not tangents.records and tangents.is_of_earlier_level
 
 
 def take_tangents(tensor: Tensor, source: Tensor) -> None:
