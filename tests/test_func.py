@@ -1004,6 +1004,15 @@ def test_results_of_earlier_calls_are_refused(name):
     assert vg.grad(Cached())(x).tolist() == [2.0, 4.0]
 
 
+@pytest.mark.parametrize("first", ["vjp", "jvp"])
+def test_results_of_other_derivatives_are_refused(first):
+    f, x = Cached(), np.array([1.0, 2.0])
+    TWICE[first](f, x)
+    for name in ("grad", "jvp", "jacrev"):
+        with pytest.raises(FreedGraphError, match="stored in an earlier call"):
+            TWICE[name](f, x)
+
+
 def test_histories_of_earlier_calls_count_as_numbers_beside_others():
     f, x = Cached(), np.array([[1.0, 2.0]])
     assert vg.grad(f)(x).tolist() == [[2.0, 4.0]]

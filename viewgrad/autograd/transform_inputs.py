@@ -30,7 +30,7 @@ from ..tensor.node import (
     node_of,
     numbered,
 )
-from ..tensor.tangents import set_tangent, tangent_of
+from ..tensor.tangents import had_tangent, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, copy_of, current_edge, from_array, from_new_array
 from ..type_aliases import Array
 from ..views.scalar_nodes import ScalarOfTwo
@@ -41,12 +41,6 @@ from .shared_inputs import Inputs
 FEWEST_ROWS: Final = 4  # rows of a Jacobian; fewer are not computed together
 ROWS_AT_ONCE: Final = 32  # the factor by which intermediate gradients increase the memory needed
 ROUNDING: Final = 0.5  # parts below this power of the machine epsilon count as zero
-
-# The error for a function that caches its last result, for example.
-FROM_EARLIER_CALL: Final = (
-    "the function returned a value that it stored in an earlier call, from the input of that call, so its {} with "
-    "respect to the input of this call is unknown: compute the value anew, or store its detach() if it is a constant"
-)
 
 
 class PrimalBackward(Node):
@@ -162,6 +156,7 @@ class Transform:
                 edges.append(edge)
                 starts.append(cotangent)
         if not edges:
+            self.refuse_earlier_results(outputs)
             return [None] * len(self.primals)
         recorded = record or self._recorded([*edges, *(current_edge(start) for start in starts)])
         with ModeSwitch(off=INFERENCE):
@@ -173,13 +168,22 @@ class Transform:
                 inputs=self.primals,
                 capture=True,
             )
-        if all(grad is None for grad in found) and self._belong_to_earlier_calls(edges):
-            raise FreedGraphError(FROM_EARLIER_CALL.format("gradient"))
+        if all(grad is None for grad in found):
+            self.refuse_earlier_results(outputs)
         return [None if grad is None else self.result(grad) for grad in found] if recorded and not record else found
 
-    def _belong_to_earlier_calls(self, edges: Iterable[Node | Edge]) -> bool:
+    def refuse_earlier_results(self, outputs: Sequence[Tensor]) -> None:
+        """Raise if results that do not depend on the primals depend on the inputs of an earlier call instead."""
+        if any(map(had_tangent, outputs)) or self._leads_to_earlier_calls(map(current_edge, outputs)):
+            raise FreedGraphError(
+                "the function returned a value that it stored in an earlier call, from the input of that call, so its "
+                "derivative with respect to the input of this call is unknown: compute the value anew, or store its "
+                "detach() if it is a constant"
+            )
+
+    def _leads_to_earlier_calls(self, edges: Iterable[OptionalEdge]) -> bool:
         """Return whether edges lead to inputs of earlier calls of functions, and nowhere else."""
-        nodes = {node_of(edge) for edge in edges}
+        nodes = {node_of(edge) for edge in edges if edge is not None}
         stack, found = list(nodes), False
         while stack:
             node = stack.pop()

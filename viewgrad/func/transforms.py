@@ -20,12 +20,12 @@ import numpy as np
 
 from ..autograd.modes.forward_ad import dual_level
 from ..autograd.modes.infinite_tangents import guarded_tangent
-from ..autograd.transform_inputs import FROM_EARLIER_CALL, Transform, as_gradient, from_columns, one_hot
-from ..errors import DifferentiabilityError, FreedGraphError
+from ..autograd.transform_inputs import Transform, as_gradient, from_columns, one_hot
+from ..errors import DifferentiabilityError
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_tensor, ones_like, zeros_like
 from ..tensor.modes import GRAD, current_mode
-from ..tensor.tangents import had_tangent, set_tangent, tangent_of
+from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
@@ -354,8 +354,8 @@ def _call_with_tangents(
                 set_tangent(tensor, tangent, level)
         output = call()
         found = [guarded_tangent(tangent_of(leaf, level)) for leaf in output.leaves]
-        if all(tangent is None for tangent in found) and any(map(had_tangent, output.leaves)):
-            raise FreedGraphError(FROM_EARLIER_CALL.format("tangent"))
+        if all(tangent is None for tangent in found):
+            transform.refuse_earlier_results(output.leaves)
     # Copied, since the result may be the supplied tangent itself.
     return output, [None if tangent is None else transform.result(tangent.clone()) for tangent in found]
 
