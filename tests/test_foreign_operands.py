@@ -108,6 +108,7 @@ def test_the_mask_of_a_masked_array_is_never_lost():
     for make in (
         lambda: vg.Tensor(masked),
         lambda: vg.from_numpy(masked),
+        lambda: np.add(plain, masked, out=vg.zeros(2)),
         lambda: np.concatenate([masked, plain]),
         lambda: plain.copy_(masked),
         lambda: plain.__setitem__(slice(None), masked),

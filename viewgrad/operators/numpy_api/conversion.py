@@ -113,18 +113,22 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     """Return NumPy's result for operands that tensors do not support, such as dates.
 
     It is called while the error about them is handled, which it raises again if a history or a mask would be lost.
-    Ufuncs and their methods apply the rules of the operands' classes.
+    Ufuncs and their methods apply the rules of the operands' classes, unless they write to a tensor.
     """
     if carries_history((*args, kwargs)):
         raise
     is_ufunc = isinstance(getattr(function, "__self__", function), np.ufunc)
-    if not is_ufunc and _would_lose_meaning((*args, *kwargs.values())):
+    if (not is_ufunc or _is_written(kwargs.get("out"))) and _would_lose_meaning((*args, *kwargs.values())):
         raise
     out = kwargs.get("out")
     if not isinstance(out, np.ndarray):
         return on_values(function, args, kwargs)
     function(*map(plain_values, args), **plain_values(kwargs))
     return out
+
+
+def _is_written(out: Any) -> bool:
+    return any(isinstance(each, Tensor) for each in (out if isinstance(out, tuple) else (out,)))
 
 
 def _would_lose_meaning(value: Any) -> bool:
