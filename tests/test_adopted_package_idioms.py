@@ -83,12 +83,18 @@ IDIOMS = {
                 found = array.view(United)
                 found.unit = UNITS[context[0]](*context[1])
                 return found
+            def __array_function__(self, function, types, args, options):
+                if function is np.mean:
+                    return 7.0
+                return HANDLED.get(function, super().__array_function__)(function, types, args, options)
+        HANDLED = {np.median: lambda function, types, args, options: 5.0}
         UNITS = {np.add: lambda a, b: 1, np.multiply: lambda a, b: 2, np.power: lambda a, b: int(b)}
         def f(x):
             logged = np.array([1.0, 2.0]).view(Logged)
             united = np.array([1.0, 2.0]).view(United)
             units = (united * 2.0).unit + (np.ones(2) + united).unit + np.power(united, 3).unit
-            return x * float(np.asarray(logged * 2.0).sum() + np.asarray(logged + logged).sum()) * units
+            handled = np.mean(united) + np.median(united) + float(np.asarray(np.sort(united))[1])
+            return x * float(np.asarray(logged * 2.0).sum() + np.asarray(logged + logged).sum()) * units * handled
     """,
     "attributes_assigned_to_sys": """
         import io

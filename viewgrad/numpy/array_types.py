@@ -102,6 +102,10 @@ class PlainArray(np.ndarray[Any, Any]):
             )
         return super().__new__(cls, shape, dtype, plain_values(buffer), offset, strides, order)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Return NumPy's result, also for the counterpart of NumPy's function that a derived class was called with."""
+        return super().__array_function__(getattr(function, "numpy", function), types, args, kwargs)
+
     def view(self, *args: Any, **options: Any) -> Any:
         """Return a view with another class or dtype; see `numpy.ndarray.view`."""
         numpys = [np.ndarray if isinstance(each, ArrayType) else each for each in args]
