@@ -237,8 +237,8 @@ class FreedGraphError(AutogradError):
     - `loss.backward(retain_graph=True)` keeps them for another pass.
     - If you need several gradients, compute them in one call: `grad(loss, [x, y])`.
     - In a training loop, recompute the loss, and `detach()` values carried over from the previous step.
-    - A function that stores its last result, to return it when it is called with the same input again, returns a value
-      of an earlier call of `grad` or `jvp`, whose gradient is unknown. Compute it anew, or store its `detach()`.
+    - If a differentiated function caches its last result, the second call of `grad` or `jvp` with the same input gets a
+      tensor from the graph of the first. Recompute the result in each call, or cache its `detach()`.
 
     Example:
         >>> import viewgrad as vg

@@ -40,8 +40,6 @@ def carries_history(value: Any) -> bool:
 
 
 PLAIN: Final = frozenset({bool, int, float, str, np.float64, np.int64})
-# Methods to which NumPy passes the function that was called.
-PROTOCOLS: Final = ("__array_ufunc__", "__array_function__", "__array_wrap__")
 
 
 class NumberType(type):
@@ -236,35 +234,43 @@ def build_class(body: Callable[..., Any], name: str, /, *bases: Any, **options: 
         options["metaclass"] = _pythons(options["metaclass"])
     made = builtins.__build_class__(body, name, *map(_pythons, bases), **options)
     if isinstance(made, type):
-        for each in (*PROTOCOLS, "__array__"):
-            method = vars(made).get(each)
+        for protocol, wrapped in {**PROTOCOLS, "__array__": _for_numpy}.items():
+            method = vars(made).get(protocol)
             if type(method) is types.FunctionType:
-                wrapped = with_counterparts(each, method) if each in PROTOCOLS else _for_numpy(method)
-                type.__setattr__(made, each, wrapped)
+                type.__setattr__(made, protocol, wrapped(method))
     return made
 
 
-def with_counterparts(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method to which NumPy passes one of its functions, which adopted code compares with its counterpart.
-
-    Arguments:
-        name: the name of the method, one of `PROTOCOLS`.
-        method: the method.
-    """
+def _with_counterpart(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method to which NumPy passes the function that was called, which adopted code compares with its own."""
 
     @functools.wraps(method)
     def protocol(self: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
         found = counterpart(function)
         return method(self, function if found is MISSING else found, *args, **kwargs)
 
+    return protocol
+
+
+def _with_counterpart_in_context(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `__array_wrap__`, to which NumPy passes the ufunc as the first item of the context."""
+
     @functools.wraps(method)
-    def wrap(self: Any, array: Any, *args: Any, **options: Any) -> Any:
+    def __array_wrap__(self: Any, array: Any, *args: Any, **options: Any) -> Any:
         if args and args[0] is not None:
             found = counterpart(args[0][0])
             args = args if found is MISSING else ((found, *args[0][1:]), *args[1:])
         return method(self, array, *args, **options)
 
-    return wrap if name == "__array_wrap__" else protocol
+    return __array_wrap__
+
+
+# Methods to which NumPy passes the function that was called, with the functions that wrap them.
+PROTOCOLS: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
+    "__array_ufunc__": _with_counterpart,
+    "__array_function__": _with_counterpart,
+    "__array_wrap__": _with_counterpart_in_context,
+}
 
 
 def _for_numpy(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from .attributes import resolution_order
-from .builtin_names import CLASS_OF_VIEW, PROTOCOLS, with_counterparts
+from .builtin_names import CLASS_OF_VIEW, PROTOCOLS
 from .class_descriptors import override_descriptors
 from .containers import HOLDING, kind_of_contents
 from .counterparts import MISSING
@@ -306,7 +306,7 @@ def refresh_class(made: type) -> None:
             continue  # other names are inherited
         new = adopted(value)
         if name in PROTOCOLS and new is not value:
-            new = with_counterparts(name, new)
+            new = PROTOCOLS[name](new)
         seen[name] = value
         type.__setattr__(made, name, new)
         changed.add(name)

@@ -592,7 +592,7 @@ class AdoptionRegistry:
                 try:
                     state.include(function.__code__)
                 except BaseException:
-                    self._functions.pop(function, None)  # adopted anew the next time
+                    self._functions.pop(function, None)  # so that the next call adopts it again
                     raise
         finally:
             self._including -= 1

@@ -176,9 +176,9 @@ class Transform:
         """Raise if results that do not depend on the primals depend on the inputs of an earlier call instead."""
         if any(map(had_tangent, outputs)) or self._leads_to_earlier_calls(map(current_edge, outputs)):
             raise FreedGraphError(
-                "the function returned a value that it stored in an earlier call, from the input of that call, so its "
-                "derivative with respect to the input of this call is unknown: compute the value anew, or store its "
-                "detach() if it is a constant"
+                "the function returned a tensor that was stored in an earlier call and depends on the input of that "
+                "call, so its derivative with respect to the current input is unknown; recompute it in each call, or "
+                "store its detach() if it is a constant"
             )
 
     def _leads_to_earlier_calls(self, edges: Iterable[OptionalEdge]) -> bool:

@@ -108,8 +108,11 @@ class PlainArray(np.ndarray[Any, Any]):
 
     def view(self, *args: Any, **options: Any) -> Any:
         """Return a view with another class or dtype; see `numpy.ndarray.view`."""
-        numpys = [np.ndarray if isinstance(each, ArrayType) else each for each in args]
-        return super().view(*numpys, **{key: np.ndarray if each is ndarray else each for key, each in options.items()})
+
+        def numpys(kind: Any) -> Any:
+            return np.ndarray if kind is ndarray else kind
+
+        return super().view(*map(numpys, args), **{key: numpys(each) for key, each in options.items()})
 
 
 class ArrayType(type):
