@@ -244,3 +244,29 @@ def test_views_as_a_class_share_the_memory():
         return (buffer * x).sum() + signal[1] * x[2]
 
     assert vg.grad(f)(POINT).tolist() == [5.0, 2.0, 2.0]
+
+
+def test_classes_share_the_memory_that_they_are_created_over():
+    def f(x):
+        buffer = np.array([1.0, 2.0, 3.0])
+        before = buffer * x
+        signal = np.ndarray.__new__(Signal, (3,), float, buffer)
+        signal[0] = 5.0
+        signal /= 2.0
+        buffer[1] = 4.0
+        return (before + buffer * x).sum() + signal[1] * x[2]
+
+    assert f(np.ones(3)) == 18.0
+    assert vg.grad(f)(np.ones(3)).tolist() == [3.5, 6.0, 8.5]
+
+
+def test_memory_of_a_read_only_array_stays_read_only():
+    def f(x):
+        signal = np.ndarray.__new__(Signal, (3,), float, np.frombuffer(bytes(24)))
+        signal[0] = 5.0
+        return x * signal
+
+    with pytest.raises(ValueError, match="read-only"):
+        f(1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        vg.grad(f)(1.0)

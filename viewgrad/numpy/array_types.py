@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..operators.numpy_api.adapted import lost
-from ..operators.numpy_api.conversion import as_tensors, carries_history, plain_values
+from ..operators.numpy_api.conversion import as_tensors, carries_history
+from ..operators.numpy_api.methods import writable_array
 from ..tensor.creation import COMMON, CONTENTS, empty, from_numpy, holds_tensor, joined, with_arrays
 from ..tensor.tensor import Tensor
 from ..tensor.tensor import is_scalar as holds_scalar
@@ -100,7 +101,9 @@ class PlainArray(np.ndarray[Any, Any]):
                 f"{cls.__name__}, a class derived from numpy.ndarray,",
                 "whose elements are plain numbers; keep the tensor in an attribute, or pass its detach()",
             )
-        return super().__new__(cls, shape, dtype, plain_values(buffer), offset, strides, order)
+        if isinstance(buffer, Tensor):
+            buffer = writable_array(buffer, f"the memory of a {cls.__name__}")
+        return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)  # `cls` may not be adopted
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Return NumPy's result, also for the counterpart of NumPy's function that a derived class was called with."""

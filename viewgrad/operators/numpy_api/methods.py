@@ -171,12 +171,22 @@ def _viewed_as(self: Tensor, kind: Any) -> Any:
             f"{kind.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself, or a "
             "class that stores it in an attribute"
         )
-    if is_scalar(self):
-        return np.array(self._array).view(kind)
+    return writable_array(self, f"view() as {kind.__name__}").view(kind)
+
+
+def writable_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
+    """Return an array that shares the memory of a tensor without history, for a class derived from NumPy's.
+
+    Arguments:
+        tensor: the tensor; the result for a scalar is a copy.
+        what: the use, for a trace, which refuses it.
+    """
+    if is_scalar(tensor):
+        return np.array(tensor._array)
     if current_mode() & TRACE:
-        OBSERVER.get().refuse(f"view() as {kind.__name__}")
-    allow_external_writes(self)
-    return export_array(storage_of(self), self._array, is_writable=True).view(kind)
+        OBSERVER.get().refuse(what)
+    allow_external_writes(tensor)
+    return export_array(storage_of(tensor), tensor._array, is_writable=tensor._array.flags.writeable)
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
