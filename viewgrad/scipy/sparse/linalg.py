@@ -27,7 +27,7 @@ from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, to_scipy
 from .construct import MADE as CONSTRUCTED
 from .exponential import expm_multiply
 from .namespace import namespace
-from .operators import LinearOperator, aslinearoperator, is_operator
+from .operators import LinearOperator, as_operator, aslinearoperator, identity, is_operator, of_products
 from .pattern import Pattern
 from .products import sampled
 
@@ -375,6 +375,7 @@ def _iterative(name: str) -> Callable[..., Any]:
         options = {key: to_scipy(value) for key, value in options.items()}
         if x0 is not None:
             options["x0"] = plain_values(x0)
+        A = of_products(A)
         if is_operator(A):
             places = np.zeros(0, np.int64)
             system: Any = to_scipy(A)
@@ -443,6 +444,7 @@ def eigsh(
         >>> abs(diagonal.grad).round(6)
         Tensor([0., 0., 1.])
     """
+    A = of_products(A)
     given = (k, to_scipy(M), plain_values(sigma), which, plain_values(v0), ncv, maxiter, tol)
     matrix, weight = (_symmetric(each) for each in (A, M))
     if not any(carries_history(each.data if isinstance(each, SparseArray) else each) for each in (matrix, weight)):
@@ -469,6 +471,7 @@ def svds(
         DifferentiabilityError: if a singular value is zero or not simple.
     """
     theirs = scipy.sparse.linalg.svds
+    A = of_products(A)
     given = (k, ncv, tol, which, plain_values(v0), maxiter)
     plain = to_scipy(A)
     matrix = _symmetric(A)
@@ -531,7 +534,8 @@ def lsqr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
     """Return the least-squares solution of a sparse system, as `scipy.sparse.linalg.lsqr`.
 
     Gradients of the solution and of the norms `r1norm`, `r2norm` and `xnorm` flow to `b` and to the stored values of
-    `A`, which must have full rank; the other results are estimates without a history.
+    `A`, or to the tensors that its functions capture if it is an operator. `A` must have full rank. The other results
+    are estimates without a history.
     """
     found, x, residual = _with_solution("lsqr", A, b, damp, args, options)
     if x is None:
@@ -545,8 +549,9 @@ def lsqr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
 def lsmr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
     """Return the least-squares solution of a sparse system, as `scipy.sparse.linalg.lsmr`.
 
-    Gradients of the solution and of the norms `normr` and `normx` flow to `b` and to the stored values of `A`, which
-    must have full rank; the other results are estimates without a history.
+    Gradients of the solution and of the norms `normr` and `normx` flow to `b` and to the stored values of `A`, or to
+    the tensors that its functions capture if it is an operator. `A` must have full rank. The other results are
+    estimates without a history.
     """
     found, x, residual = _with_solution("lsmr", A, b, damp, args, options)
     if x is None:
@@ -558,14 +563,17 @@ def lsmr(A: Any, b: Any, damp: float = 0.0, *args: Any, **options: Any) -> Any:
 
 def _with_solution(name: str, A: Any, b: Any, damp: float, args: Any, options: Any) -> tuple[Any, Any, Any]:
     """Return the results of one of SciPy's functions, and the solution and residual with their histories, if any."""
+    A = of_products(A)
     found = getattr(scipy.sparse.linalg, name)(to_scipy(A), plain_values(numbers(b)), damp, *args, **options)
+    right = numbers(b).reshape(-1)
     if is_operator(A):
-        if carries_history(b) or (isinstance(A, LinearOperator) and A.carries_history()):
-            raise lost(f"scipy.sparse.linalg.{name}", "pass a matrix instead of a LinearOperator")
-        return found, None, None
-    a, right = as_sparse(A), numbers(b).reshape(-1)
-    if not carries_history((a.data, right)):
-        return found, None, None
+        if not carries_history(b) and not (isinstance(A, LinearOperator) and A.carries_history()):
+            return found, None, None
+        a = as_operator(A)
+    else:
+        a = as_sparse(A)
+        if not carries_history((a.data, right)):
+            return found, None, None
     x = _least_squares(a, right, damp, found[0], name)
     return found, x, right - a @ x
 
@@ -577,11 +585,13 @@ def _least_squares(a: Any, b: Any, damp: float, found: Any, name: str) -> Any:
     is_wide = a.shape[0] < a.shape[1] and not damp
     try:
         if is_wide:
-            x = a.T @ spsolve((a @ a.T).tocsc(), b)
+            x = a.T @ _solution_of_normal(a @ a.T, b)
         else:
             normal = a.T @ a
-            normal = normal + as_sparse(damp**2 * scipy.sparse.eye_array(a.shape[1])) if damp else normal
-            x = spsolve(normal.tocsc(), a.T @ b)
+            if damp:
+                unit: Any = identity(normal.shape, float) if is_operator(a) else scipy.sparse.eye_array(a.shape[1])
+                normal = normal + damp**2 * unit
+            x = _solution_of_normal(normal, a.T @ b)
         is_unique = np.linalg.norm(plain_values(x.detach()) - found) <= 1e-3 * np.linalg.norm(found)
     except RuntimeError:  # exactly singular
         is_unique = False
@@ -591,6 +601,14 @@ def _least_squares(a: Any, b: Any, damp: float, found: Any, name: str) -> Any:
             "solution has no derivative; use smaller tolerances, damp, or detach() of the arguments"
         )
     return x + (as_tensors(np.array(found)) - x.detach())
+
+
+def _solution_of_normal(normal: Any, b: Any) -> Any:
+    """Return the solution of normal equations, whose matrix is symmetric and positive definite."""
+    if not is_operator(normal):
+        return spsolve(normal.tocsc(), b)
+    found, _ = MADE["cg"](normal, b, rtol=ADJOINT_TOLERANCE)
+    return found
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------

@@ -297,6 +297,12 @@ def as_operator(value: Any) -> Any:
     return value if isinstance(value, LinearOperator) else _of_scipy(value)
 
 
+def of_products(value: Any) -> Any:
+    """Return an object with `shape` and `matvec`, as SciPy's solvers accept it, as an operator; others unchanged."""
+    has_products = not is_operator(value) and hasattr(value, "matvec") and hasattr(value, "shape")
+    return aslinearoperator(value) if has_products else value
+
+
 def aslinearoperator(A: Any) -> Any:
     """Return a sparse array, a matrix or an operator as a linear operator, which sees later writes to the array."""
     if is_operator(A):
