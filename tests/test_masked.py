@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -334,12 +337,80 @@ def test_functions_of_numpy_leave_masked_operands_to_their_own_rules():
         x @ masked.T
 
 
-@pytest.mark.parametrize("operate", [lambda x, m: x * m, lambda x, m: m * x, lambda x, m: m - x, lambda x, m: m / x])
-@pytest.mark.parametrize("adopt", [False, True])
-def test_operators_of_plain_masked_arrays_name_the_functions_to_use(operate, adopt):
+OPERATE = [
+    lambda x, m: x * m, lambda x, m: m * x, lambda x, m: m - x, lambda x, m: x - m, lambda x, m: m / x,
+    lambda x, m: x / m, lambda x, m: m**x, lambda x, m: m % x, lambda x, m: abs(m) + np.sin(x) - m,
+    lambda x, m: np.ma.where(m > x, m * x, x * x), lambda x, m: np.subtract(m, x), lambda x, m: np.arctan2(x, m),
+    lambda x, m: (m[::2] - x[::2]) * (x[1:] * m[::-2]), lambda x, m: np.ma.concatenate([m, x]) ** 2,
+    lambda x, m: (m * 2.0 - x[:, None]) ** 3, lambda x, m: np.ma.stack([m, x * m]).mean(0) * x,
+    lambda x, m: np.ma.masked_where(m.filled(0) > 2, m) * x - np.ma.array(np.ones(3), mask=[0, 1, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("origin", ["argument", "captured", "created", "of masked_invalid"])
+@pytest.mark.parametrize("operate", OPERATE)
+def test_operators_of_plain_masked_arrays_in_adopted_code(operate, origin):
+    masked = np.ma.array([1.0, np.nan, 3.0], mask=[False, True, False])
+
+    def f(x, given):
+        m = {
+            "argument": given, "captured": masked, "created": np.ma.array(np.array([1.0, np.nan, 3.0]), mask=[0, 1, 0]),
+            "of masked_invalid": np.ma.masked_invalid(np.array([1.0, np.nan, 3.0])),
+        }[origin]  # fmt: skip
+        return (operate(x, m) * np.cos(x[0])).sum()
+
+    x, h = np.array([1.3, 2.0, 3.5]), 1e-6
+    value, gradient = vg.value_and_grad(f)(x, masked)
+    assert value == pytest.approx(f(x, masked))
+    steps = h * np.eye(3)
+    np.testing.assert_allclose(gradient, [(f(x + s, masked) - f(x - s, masked)) / (2 * h) for s in steps], 1e-6, 1e-7)
+    assert masked.mask.tolist() == [False, True, False]
+
+
+def test_adopted_code_masks_elements_of_the_users_arrays():
+    def f(x, m):
+        assert isinstance(m, np.ma.MaskedArray) and isinstance(m, np.ndarray) and type(m).__name__ == "MaskedArray"
+        m[1] = np.ma.masked
+        m[0] = 7.0
+        return (m * x).sum()
+
+    for mask in (np.ma.nomask, [False, False, True]):
+        theirs, ours = (np.ma.array([1.0, 2.0, 3.0], mask=mask) for _ in range(2))
+        f(1.0, theirs)
+        assert vg.adopt(f)(1.0, ours) == theirs.sum()
+        assert ours.mask.tolist() == theirs.mask.tolist() and ours.data.tolist() == theirs.data.tolist()
+
+
+def test_masked_arrays_of_adopted_code_become_numpys():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+
+    def f(x):
+        return pickle.loads(pickle.dumps(masked)), copy.deepcopy(masked), masked.view(np.ndarray), np.ma.array(x)
+
+    loaded, copied, values, created = vg.adopt(f)(np.ones(2))
+    assert type(loaded) is np.ma.MaskedArray and repr(loaded) == repr(copied) == repr(masked)
+    assert type(values) is np.ndarray and values.tolist() == [1.0, 2.0]
+    assert isinstance(created, np.ma.MaskedArray) and isinstance(created * copied, np.ma.MaskedArray)
+
+
+def test_masked_arrays_share_the_memory_of_arrays_of_adopted_code():
+    def f(x):
+        t = np.zeros(3)
+        m, same = np.ma.masked_array(t, mask=[0, 1, 0]), np.ma.asarray(t)
+        before = (x * t).sum()
+        m[0] = 5.0
+        same += 1.0
+        return before + (x * t).sum() + (np.ones((3, 3)).dot(np.ma.array([1.0, 2.0, 3.0])) * x).sum()
+
+    assert vg.value_and_grad(f)(np.ones(3))[0] == f(np.ones(3))
+    assert vg.grad(f)(np.ones(3)).tolist() == [12.0, 7.0, 7.0]
+
+
+@pytest.mark.parametrize("operate", [lambda x, m: m * x, lambda x, m: m - x, lambda x, m: m / x])
+def test_operators_of_plain_masked_arrays_name_the_functions_to_use(operate):
     masked = np.ma.array([1.0, np.nan, 3.0], mask=[False, True, False])
     with pytest.raises(vg.errors.DetachedConversionError, match=r"use the function of viewgrad\.numpy\.ma"):
-        vg.func.grad(lambda x: operate(x, masked).sum(), adopt=adopt)(np.array([1.0, 2.0, 3.0]))
+        vg.func.grad(lambda x: operate(x, masked).sum(), adopt=False)(np.array([1.0, 2.0, 3.0]))
     with pytest.raises(vg.errors.UnsupportedTypeError, match=r"or use the function of viewgrad\.numpy\.ma"):
         vg.Tensor(masked)
 

@@ -48,12 +48,17 @@ def _matrix(value: Any, adopted: Adopt) -> Any:
     return namespace("numpy").matrix(np.asarray(value), copy=False)
 
 
+def _masked_array(value: Any, adopted: Adopt) -> Any:
+    return namespace("numpy.masked_arrays").captured(value)
+
+
 CONVERTERS: Final[dict[type, Callable[[Any, Adopt], Any]]] = {
     np.vectorize: _vectorize,
     np.random.Generator: _generator,
     np.random.RandomState: _random_state,
     np.poly1d: _poly1d,
     np.matrix: _matrix,
+    np.ma.MaskedArray: _masked_array,
 }
 
 

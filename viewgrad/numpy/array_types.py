@@ -111,11 +111,12 @@ class PlainArray(np.ndarray[Any, Any]):
 
     def view(self, *args: Any, **options: Any) -> Any:
         """Return a view with another class or dtype; see `numpy.ndarray.view`."""
+        return super().view(*map(of_numpy, args), **{key: of_numpy(each) for key, each in options.items()})
 
-        def numpys(kind: Any) -> Any:
-            return np.ndarray if kind is ndarray else kind
 
-        return super().view(*map(numpys, args), **{key: numpys(each) for key, each in options.items()})
+def of_numpy(kind: Any) -> Any:
+    """Return NumPy's array class for that of this namespace; other objects unchanged."""
+    return np.ndarray if kind is ndarray else kind
 
 
 class ArrayType(type):

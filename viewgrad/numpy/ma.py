@@ -15,8 +15,11 @@ import numpy as np
 import numpy.ma
 
 from ..operators.numpy_api.conversion import carries_history, exported, plain_values
+from ..operators.numpy_api.methods import writable_array
 from ..tensor.tensor import Tensor
 from .masked import FUNCTIONS, MaskedTensor
+from .masked_arrays import MaskedArray as CreatedMaskedArray
+from .masked_arrays import with_operators
 from .namespace import public_names
 from .unsupported import refusing
 
@@ -29,6 +32,8 @@ __all__ = public_names(np.ma)
 WAY_OUT = "masked arrays have no derivative here; use np.where(mask, ..., x), x[mask], or the nan functions"
 OF_MASKS = ("count_masked", "getmask", "getmaskarray", "isMA", "isMaskedArray", "is_masked", "isarray")
 OF_VALUES = ("filled", "getdata")
+CLASSES = ("MaskedArray", "masked_array")
+SHARING = ("array", "asarray", "asanyarray")  # results share the memory of an argument
 
 
 def _with_mask(name: str) -> Callable[..., Any]:
@@ -49,17 +54,23 @@ def _keeping(function: Any, name: str) -> Any:
     if refused is function:
         return function
 
+    def shared(value: Any) -> Any:
+        return writable_array(value, f"numpy.ma.{name}") if isinstance(value, Tensor) else value
+
+    convert = shared if name in SHARING else exported
+
     @functools.wraps(refused, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if not (carries_history(args) or carries_history(kwargs)):
-            args, kwargs = tuple(map(exported, args)), {key: exported(value) for key, value in kwargs.items()}
-        return refused(*args, **kwargs)
+            args, kwargs = tuple(map(convert, args)), {key: convert(value) for key, value in kwargs.items()}
+        return with_operators(refused(*args, **kwargs))
 
     return call
 
 
 refused: dict[str, Any] = {name: _keeping(getattr(np.ma, name), name) for name in __all__}
 globals().update(refused | {name: _with_mask(name) for name in (*OF_MASKS, *OF_VALUES)})
+MaskedArray = masked_array = CreatedMaskedArray
 
 
 def _of_tensors(name: str) -> Callable[..., Any]:
@@ -83,4 +94,4 @@ def _is_masked_tensor(value: Any) -> bool:
     return isinstance(value, MaskedTensor) or carries_history(value)
 
 
-globals().update({name: _of_tensors(name) for name in FUNCTIONS if name in __all__ and name != "MaskedArray"})
+globals().update({name: _of_tensors(name) for name in FUNCTIONS if name in __all__ and name not in CLASSES})

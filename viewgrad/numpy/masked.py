@@ -143,7 +143,7 @@ class MaskedTensor(MaskedElements):
 
     def dot(self, other: Any, out: Any = None, strict: bool = False) -> Any:
         """Return the matrix product, with masked values treated as 0; elements without unmasked products are masked."""
-        other = _of(other)
+        other = as_masked(other)
         found, known = np.dot(self.filled(0), other.filled(0)), np.dot(~self.mask, ~other.mask)
         if strict:
             if self.ndim != 2 or other.ndim != 2:
@@ -331,7 +331,7 @@ for _name, _compare in COMPARISONS.items():
 
 
 def _method(name: str) -> None:
-    FUNCTIONS[name] = lambda a, *args, **kwargs: getattr(_of(a), name)(*args, **kwargs)
+    FUNCTIONS[name] = lambda a, *args, **kwargs: getattr(as_masked(a), name)(*args, **kwargs)
 
 
 for _name in (
@@ -346,10 +346,13 @@ for _name in (
     "abs", "arccosh", "arcsinh", "arctan2", "arctanh", "ceil", "conjugate", "equal", "fabs", "floor", "floor_divide",
     "fmod", "greater", "greater_equal", "hypot", "less", "less_equal", "mod", "not_equal", "remainder",
 ):  # fmt: skip
-    FUNCTIONS[_name] = lambda *args, _name=_name: _of(args[0]).__array_ufunc__(getattr(np, _name), "__call__", *args)
+    FUNCTIONS[_name] = lambda first, *args, _name=_name: as_masked(first).__array_ufunc__(
+        getattr(np, _name), "__call__", first, *args
+    )
 
 
-def _of(value: Any) -> MaskedTensor:
+def as_masked(value: Any) -> MaskedTensor:
+    """Return a masked array, or an operand without a mask, as a masked tensor."""
     return value if isinstance(value, MaskedTensor) else MaskedTensor(*values_and_mask(value))
 
 
@@ -417,11 +420,11 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> MaskedTensor:
 
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, **options: Any) -> MaskedTensor:
     """Sort along an axis; masked elements come last, as in NumPy."""
-    return _of(a).sorted(axis, kind=kind, **options)
+    return as_masked(a).sorted(axis, kind=kind, **options)
 
 
 def _append(a: Any, b: Any, axis: Any = None) -> MaskedTensor:
-    return _concatenate([_of(a).ravel(), _of(b).ravel()] if axis is None else [a, b], axis or 0)
+    return _concatenate([as_masked(a).ravel(), as_masked(b).ravel()] if axis is None else [a, b], axis or 0)
 
 
 def _outer(a: Any, b: Any) -> MaskedTensor:
@@ -432,7 +435,7 @@ def _outer(a: Any, b: Any) -> MaskedTensor:
 
 def _inner(a: Any, b: Any) -> Any:
     """Implement `numpy.ma.inner`: masked values count as 0, and the result has no mask."""
-    return np.inner(_of(a).filled(0), _of(b).filled(0))
+    return np.inner(as_masked(a).filled(0), as_masked(b).filled(0))
 
 
 def _convolved(name: str, usual: str) -> Callable[..., Any]:
@@ -451,14 +454,14 @@ def _convolved(name: str, usual: str) -> Callable[..., Any]:
 
 
 def _differences(arr: Any, to_end: Any = None, to_begin: Any = None) -> MaskedTensor:
-    between = _diff(_of(arr).ravel())
-    ends = [None if each is None else _of(each).ravel() for each in (to_begin, to_end)]
+    between = _diff(as_masked(arr).ravel())
+    ends = [None if each is None else as_masked(each).ravel() for each in (to_begin, to_end)]
     return _concatenate([each for each in (ends[0], between, ends[1]) if each is not None])
 
 
 def _vander(x: Any, n: Any = None) -> Any:
     """Implement `numpy.ma.vander`: the rows of masked values are 0."""
-    a = _of(x)
+    a = as_masked(x)
     rows = np.vander(np.where(a.mask, 0.0, a.data), n)
     return np.where(a.mask[:, None], 0.0, rows) if a.mask.any() else rows
 
@@ -467,7 +470,7 @@ def _polyfit(
     x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
     """Implement `numpy.ma.polyfit`: points with a masked value are ignored."""
-    x, y, w = _of(x), _of(y), None if w is None else _of(w)
+    x, y, w = as_masked(x), as_masked(y), None if w is None else as_masked(w)
     if y.ndim > 1 and y.mask.any():
         hidden = x.mask | y.mask.any(axis=1)
     else:
@@ -514,10 +517,10 @@ def _along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **k
 
 
 def _over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    found = _of(a)
+    found = as_masked(a)
     for axis in np.atleast_1d(axes):
         axis = int(axis) % found.ndim
-        result = _of(func(found, axis))
+        result = as_masked(func(found, axis))
         found = result if result.ndim == found.ndim else MaskedTensor(
             np.expand_dims(result.data, axis), np.expand_dims(result.mask, axis)
         )  # fmt: skip
@@ -526,7 +529,7 @@ def _over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 
 def _without_masked(x: Any, axis: Any = None) -> Any:
     """Return the values without the rows and columns that contain a masked value."""
-    a = _of(x)
+    a = as_masked(x)
     data: Any = a.data
     for each in range(a.ndim) if axis is None else np.atleast_1d(axis) % a.ndim:
         others = tuple(dimension for dimension in range(a.ndim) if dimension != each)
@@ -536,14 +539,14 @@ def _without_masked(x: Any, axis: Any = None) -> Any:
 
 def _hiding_lines(a: Any, axis: Any = None) -> MaskedTensor:
     """Mask the rows and columns that contain a masked value."""
-    a = _of(a)
+    a = as_masked(a)
     rows, columns = a.mask.any(axis=1, keepdims=True), a.mask.any(axis=0, keepdims=True)
     lines = rows | columns if axis is None else columns if axis else rows
     return MaskedTensor(a.data, a.mask | lines, a.fill_value)
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
-    a = _of(a)
+    a = as_masked(a)
     if weights is None:
         found = a.mean(axis)
         return (found, as_operand(np.asarray(a.count(axis), float))) if returned else found
@@ -564,11 +567,11 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 def _plain_average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
     """Implement `numpy.average`, which includes the weights of masked values."""
     if weights is None and not returned:
-        return _of(a).mean(axis)
-    if returned or np.ndim(plain_values(weights)) != _of(a).ndim:
+        return as_masked(a).mean(axis)
+    if returned or np.ndim(plain_values(weights)) != as_masked(a).ndim:
         return NotImplemented
     shares = as_operand(as_argument(weights))
-    return _of(a).__array_ufunc__(np.multiply, "__call__", a, shares).sum(axis) / shares.sum(axis)
+    return as_masked(a).__array_ufunc__(np.multiply, "__call__", a, shares).sum(axis) / shares.sum(axis)
 
 
 def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
@@ -579,7 +582,7 @@ def _where(condition: Any, x: Any, y: Any) -> MaskedTensor:
 
 
 def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    a = _of(a)
+    a = as_masked(a)
     if axis is None:
         found = np.median(a.compressed()) if a.count() else np.ma.masked
         return found if not keepdims or found is np.ma.masked else found.reshape((1,) * a.ndim)
@@ -612,7 +615,7 @@ def _cov(
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be an integer")
     ddof = int(not bias) if ddof is None else ddof
-    variables = [_at_least_2d(_of(each)) for each in (x, y) if each is not None]
+    variables = [_at_least_2d(as_masked(each)) for each in (x, y) if each is not None]
     if not allow_masked and any(each.mask.any() for each in variables):
         raise ValueError("Cannot process masked data.")
     by_rows = rowvar or variables[0].shape[0] == 1
@@ -657,7 +660,7 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
 
 
 FUNCTIONS.update({
-    "compress": lambda condition, a, axis=None, out=None: _of(a).compress(condition, axis),
+    "compress": lambda condition, a, axis=None, out=None: as_masked(a).compress(condition, axis),
     "compress_nd": _without_masked, "compress_rowcols": _without_masked,
     "compress_rows": lambda a: _without_masked(a, 0), "compress_cols": lambda a: _without_masked(a, 1),
     "mask_rowcols": _hiding_lines, "mask_rows": lambda a, axis=None: _hiding_lines(a, 0),
@@ -669,13 +672,13 @@ FUNCTIONS.update({
     "product": FUNCTIONS["prod"], "masked_values": _masked_values, "diff": _diff,
     "sort": _sort, "append": _append, "outer": _outer,
     "outerproduct": _outer, "row_stack": FUNCTIONS["vstack"], "amax": FUNCTIONS["max"], "amin": FUNCTIONS["min"],
-    "copy": lambda a, *args, **kwargs: _of(a).copy(), "around": FUNCTIONS["round"], "round_": FUNCTIONS["round"],
+    "copy": lambda a, *args, **kwargs: as_masked(a).copy(), "around": FUNCTIONS["round"], "round_": FUNCTIONS["round"],
     "asarray": _as_array, "asanyarray": _as_array, "broadcast_arrays": _broadcast_arrays,
     "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
-    "median": _median, "fix_invalid": _fix_invalid, "anomalies": lambda a, axis=None: _of(a).anom(axis),
+    "median": _median, "fix_invalid": _fix_invalid, "anomalies": lambda a, axis=None: as_masked(a).anom(axis),
     "average": _average, "cov": _cov, "corrcoef": _corrcoef, "where": _where, "concatenate": _concatenate,
-    "getmask": lambda a: _of(a).mask,
-    "getmaskarray": lambda a: _of(a).mask, "getdata": lambda a, subok=True: _of(a).data,
-    "is_masked": lambda x: bool(_of(x).mask.any()), "isMaskedArray": lambda x: isinstance(x, MaskedTensor),
+    "getmask": lambda a: as_masked(a).mask,
+    "getmaskarray": lambda a: as_masked(a).mask, "getdata": lambda a, subok=True: as_masked(a).data,
+    "is_masked": lambda x: bool(as_masked(x).mask.any()), "isMaskedArray": lambda x: isinstance(x, MaskedTensor),
     "isMA": lambda x: isinstance(x, MaskedTensor),
 })  # fmt: skip

@@ -22,6 +22,8 @@ from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
 OUTPUTS: Final = ("out", "output")  # the names of output arguments in NumPy's and SciPy's functions
+# The function of `viewgrad.numpy` that replaces masked arrays in a value, at any depth, by masked tensors.
+AS_MASKED_TENSORS: Final[list[Callable[[Any], Any]]] = []
 STRINGS: Final = frozenset("SUT")  # kinds of dtypes to which even values with a history are converted
 
 
@@ -113,18 +115,27 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     """Return NumPy's result for operands that tensors do not support, such as dates.
 
     It is called while the error about them is handled, which it raises again if a history or a mask would be lost.
+    Beside a tensor with a history, masked arrays become masked tensors.
     Ufuncs and their methods apply the rules of the operands' classes, unless they write to a tensor.
     """
     if carries_history((*args, kwargs)):
-        raise
-    is_ufunc = isinstance(getattr(function, "__self__", function), np.ufunc)
-    if (not is_ufunc or _is_written(kwargs.get("out"))) and _would_lose_meaning((*args, *kwargs.values())):
+        if holds_masked(args):
+            return function(*AS_MASKED_TENSORS[0](args), **kwargs)
         raise
     out = kwargs.get("out")
+    if _is_written(out) and _would_lose_meaning((*args, *kwargs.values())):
+        raise
     if not isinstance(out, np.ndarray):
         return on_values(function, args, kwargs)
     function(*map(plain_values, args), **plain_values(kwargs))
     return out
+
+
+def holds_masked(value: Any) -> bool:
+    """Return whether a value is, or contains at any depth, a masked array that can become a masked tensor."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_masked, value))
+    return bool(AS_MASKED_TENSORS) and isinstance(value, np.ma.MaskedArray)
 
 
 def _is_written(out: Any) -> bool:

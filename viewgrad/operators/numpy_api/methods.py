@@ -270,11 +270,12 @@ def _reshape_view(self: Tensor, shape: Any) -> bool:
 
 
 def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method `dot`, which defers to operands of classes with rules of their own, such as masked tensors."""
+    """Return the method `dot`, which defers to operands of classes with rules of their own, such as masked arrays."""
 
     @functools.wraps(dot)
     def call(self: Tensor, other: Any) -> Any:
-        return np.dot(self, other) if has_own_rules(type(other)) else dot(self, other)
+        is_deferred = has_own_rules(type(other)) or isinstance(other, np.ma.MaskedArray)
+        return np.dot(self, other) if is_deferred else dot(self, other)
 
     return call
 
