@@ -102,3 +102,17 @@ def test_means_and_alignments_of_rotations(name):
 def test_opposite_rotations_have_no_mean():
     with pytest.raises(DifferentiabilityError, match="not isolated"):
         vg.func.grad(lambda a: turned(np.array([[0, 0, 0.0], [0, 0, np.pi]]) * a).mean().magnitude())(1.0)
+
+
+def test_products_of_rotations_with_those_of_a_spline():
+    """The rotations that SciPy's spline returns are SciPy's."""
+
+    def f(x):
+        given = theirs.Rotation.from_rotvec(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.5], [0.0, 0.2, 1.0]]))
+        spline = theirs.RotationSpline([0.0, 1.0, 2.0], given)
+        rotation = theirs.Rotation.from_rotvec(x * np.array([0.1, 0.0, 0.0]))
+        return (rotation * spline(0.3)).as_matrix().sum() + (spline(0.7) * rotation).as_rotvec().sum()
+
+    value, slope = vg.value_and_grad(f)(1.0)
+    assert value == pytest.approx(f(1.0))
+    assert slope == pytest.approx((f(1 + 1e-6) - f(1 - 1e-6)) / 2e-6, rel=1e-6)

@@ -44,7 +44,8 @@ class MaskedArray(np.ma.MaskedArray[Any, Any], metaclass=MaskedArrayType):
 
     def __reduce__(self) -> Any:
         """Reduce to an array of NumPy's class, since code that is not adopted may read it."""
-        rebuild, args, *state = super().__reduce__()
+        reduced: Any = super().__reduce__()
+        rebuild, args, *state = reduced
         if args[0] in (MaskedArray, CapturedMaskedArray):
             args = (np.ma.MaskedArray, *args[1:])
         return rebuild, args, *state

@@ -260,8 +260,12 @@ class Rotation:
         """Return the angles of the rotations."""
         return self.as_rotvec().vector_norm(2, -1)
 
-    def __mul__(self, other: Rotation) -> Rotation:
+    def __mul__(self, other: Any) -> Rotation:
+        other = self._of(other.as_matrix(), other) if isinstance(other, PLAIN) else other
         return self._of(self._matrix @ other._matrix, self._plain * other._plain)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._of(other.as_matrix(), other) * self if isinstance(other, PLAIN) else NotImplemented
 
     def __pow__(self, n: Any, modulus: None = None) -> Rotation:
         if modulus is not None:
