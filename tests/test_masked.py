@@ -385,9 +385,11 @@ def test_masked_arrays_of_adopted_code_become_numpys():
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
 
     def f(x):
-        return pickle.loads(pickle.dumps(masked)), copy.deepcopy(masked), masked.view(np.ndarray), np.ma.array(x)
+        assert repr(pickle.loads(pickle.dumps(masked))) == repr(masked)
+        return pickle.dumps(masked), copy.deepcopy(masked), masked.view(np.ndarray), np.ma.array(x)
 
-    loaded, copied, values, created = vg.adopt(f)(np.ones(2))
+    dumped, copied, values, created = vg.adopt(f)(np.ones(2))
+    loaded = pickle.loads(dumped)
     assert type(loaded) is np.ma.MaskedArray and repr(loaded) == repr(copied) == repr(masked)
     assert type(values) is np.ndarray and values.tolist() == [1.0, 2.0]
     assert isinstance(created, np.ma.MaskedArray) and isinstance(created * copied, np.ma.MaskedArray)
