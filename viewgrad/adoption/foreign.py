@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.equality import is_same_array
+from .compiled_functions import is_compiled, of_compiled
 from .counterparts import MISSING, counterpart, namespace
 from .generalized_ufuncs import GeneralizedUfunc
 from .scipy_objects import of_scipy
@@ -152,6 +153,8 @@ def _converted(value: Any, adopted: Adopt) -> Any:
     converter = CONVERTERS.get(type(value))
     if converter is not None:
         return converter(value, adopted)
+    if is_compiled(value):
+        return of_compiled(value)
     if type(value).__module__.startswith("scipy.") or type(value).__name__ == "SuperLU":
         return of_scipy(value)
     if type(value).__module__ == "statistics" and type(value).__name__ == "NormalDist":

@@ -2,7 +2,8 @@
 
 The modules of the package are executed again, from the same files, as separate module objects. An `import` in them
 returns viewgrad's namespaces for NumPy, SciPy and math, and the adopted modules for those of the package. Neither
-`sys.modules` nor the original package changes. Extension modules and all other packages are the original ones.
+`sys.modules` nor the original package changes. Extension modules and all other packages are the original ones;
+compiled functions receive arrays in place of tensors.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Final
 
 from ..tensor.conversions import ADOPTED
 from .builtin_names import BUILTINS
+from .compiled_functions import is_compiled, is_extension, of_compiled
 from .containers import REPORTED
 from .counterparts import MISSING, counterpart, is_replaced_module, namespace
 from .generalized_ufuncs import GeneralizedUfunc
@@ -75,7 +77,7 @@ class ReplacedModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the original, or its counterpart."""
         value = getattr(vars(self)["__viewgrad_of__"], name)
-        found = counterpart(value)
+        found = _replaced(value)
         return replacement_of(value) if found is MISSING else found
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -195,11 +197,13 @@ class Package:
 
     def _executed(self, name: str, spec: ModuleSpec) -> types.ModuleType:
         loader: Any = spec.loader
-        if not hasattr(loader, "get_code") and str(spec.origin).endswith(tuple(SOURCE_SUFFIXES)):
-            loader = SourceFileLoader(name, str(spec.origin))  # instead of one that changes the code, as pytest's
+        origin = getattr(spec, "origin", None)  # a finder may return an object of its own
+        if not hasattr(loader, "get_code") and str(origin).endswith(tuple(SOURCE_SUFFIXES)):
+            loader = SourceFileLoader(name, str(origin))  # instead of one that changes the code, as pytest's
         is_source = loader is None or (hasattr(loader, "get_code") and not isinstance(loader, ExtensionFileLoader))
-        if not is_source or spec.origin == "built-in":
-            module = self._modules[name] = importlib.import_module(name)
+        if not is_source or origin == "built-in":
+            module: types.ModuleType = replacement_of(importlib.import_module(name))
+            self._modules[name] = module
             return module
         made = PackageModule(name)
         names = vars(made)
@@ -278,6 +282,8 @@ class Package:
             found = self.load(name)
             if not fromlist:
                 return self._modules[top]
+            if "*" in fromlist and type(found) is ReplacedModule:
+                return replacement_of(vars(found)["__viewgrad_of__"], fromlist)
             wanted = getattr(found, "__all__", ()) if "*" in fromlist else fromlist
             for each in wanted:
                 if not hasattr(found, each) and hasattr(found, "__path__"):
@@ -298,6 +304,11 @@ class Package:
         if absolute.partition(".")[0] in self.names:
             return self.load(absolute)
         return replacement_of(importlib.import_module(absolute))
+
+
+def _replaced(value: Any) -> Any:
+    """Return the replacement of a function, class or module, or MISSING."""
+    return of_compiled(value) if is_compiled(value) else counterpart(value)
 
 
 def replacement_of(value: Any, wanted: Any = ()) -> Any:
@@ -321,9 +332,9 @@ def replacement_of(value: Any, wanted: Any = ()) -> Any:
         return ReplacedModule(value, NUMBA)
     if wanted and "*" in wanted:
         wanted = getattr(value, "__all__", None) or [name for name in vars(value) if not name.startswith("_")]
-    replaced = {name: counterpart(getattr(value, name, None)) for name in wanted or ()}
+    replaced = {name: _replaced(getattr(value, name, None)) for name in wanted or ()}
     replaced = {name: new for name, new in replaced.items() if new is not MISSING}
-    if not replaced:
+    if not replaced and not is_extension(value.__name__):
         return value
     return ReplacedModule(value, {**{name: getattr(value, name, None) for name in wanted}, **replaced})
 

@@ -44,6 +44,7 @@ from .classes import (
     refresh_class,
     replaced_class,
 )
+from .compiled_functions import is_compiled, is_extension, of_compiled
 from .containers import (
     CONTAINERS,
     HOLDING,
@@ -73,7 +74,7 @@ from .object_views import (
     view_class,
     view_of,
 )
-from .packages import ReplacedModule
+from .packages import ReplacedModule, replacement_of
 from .unseen_writers import may_write_unseen
 
 DOCTEST: Final = "<doctest "  # the file of a doctest, whose globals are those of the module that contains it
@@ -510,7 +511,7 @@ class AdoptionRegistry:
         if module in self._source_modules:
             return self._source_modules[module]
         if type(module) is AdoptedModule or not self._is_own(vars(module)):
-            return module
+            return replacement_of(module) if is_extension(module.__name__) else module
         return self._globals(vars(module), module.__name__)
 
     def _adopting_result(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -747,6 +748,8 @@ class AdoptionRegistry:
     def _builtin_method(self, method: Any) -> Any:
         if method in self._sources:
             return self._sources[method]
+        if is_compiled(method):
+            return of_compiled(method)
         owner = method.__self__
         if owner is None or isinstance(owner, (types.ModuleType, type)):  # a function
             return method
