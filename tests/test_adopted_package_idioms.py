@@ -293,6 +293,12 @@ def test_an_idiom_of_packages(package, name):
     assert vg.grad(plain)(0.7) == pytest.approx(gradient)
 
 
+@pytest.mark.parametrize("name", [pytest.param("generalized_functions_of_numba", marks=needed("numba"))])
+def test_functions_that_numba_would_compile_keep_their_python_function(package, name):
+    squared = vg.adopt(f"{package}.{name}").squared
+    assert vg.grad(lambda x: squared(x) * squared.py_func(x))(2.0) == 32.0
+
+
 LAZY = {
     "lazy_loader_of_modules.py": """
         import importlib

@@ -373,7 +373,12 @@ def _spec_of(name: str, path: Any) -> ModuleSpec | None:
 
 def _uncompiled(*args: Any, **options: Any) -> Any:
     """Replace `numba.njit` and similar decorators by one that returns the Python function itself."""
-    return args[0] if args and isinstance(args[0], types.FunctionType) else lambda function: function
+
+    def uncompiled(function: Any) -> Any:
+        function.py_func = function
+        return function
+
+    return uncompiled(args[0]) if args and isinstance(args[0], types.FunctionType) else uncompiled
 
 
 def _vectorized(*args: Any, **options: Any) -> Any:
