@@ -57,10 +57,14 @@ MUTATIONS = [
         ("an external write is not detected", "            saved.__class__ = LostTensor\n", "            pass\n"),
     ),
     *faults(
-        "tensor/storage.py", "adoption",
-        ("a captured array that has changed is not copied again",
-         "            and array.tobytes() == found.elements\n", ""),
-        ("a captured array of another shape is not copied again", "            and array.shape == found.shape\n", ""),
+        "tensor/saved.py", "captured_arrays adoption",
+        ("a captured array that has changed is not copied again", "array.tobytes() == self.elements and ", ""),
+        ("a captured array of another shape is not copied again", " and array.shape == self.shape", ""),
+    ),
+    *faults(
+        "adoption/compiled_functions.py", "adopted_compiled_functions",
+        ("values saved before a compiled function writes change", "                array[...] = before\n", ""),
+        ("a compiled function loses a history", "        if any(map(_has_history, tensors)):\n", "        if False:\n"),
     ),
     *faults(
         "tensor/saved_windows.py", "saved_windows copy_slices programs",
