@@ -18,8 +18,7 @@ from ..operators.numpy_api.conversion import carries_history, exported, plain_va
 from ..operators.numpy_api.methods import writable_array
 from ..tensor.tensor import Tensor
 from .masked import FUNCTIONS, MaskedTensor
-from .masked_arrays import MaskedArray as CreatedMaskedArray
-from .masked_arrays import with_operators
+from .masked_arrays import MaskedArray, with_operators
 from .namespace import public_names
 from .unsupported import refusing
 
@@ -68,9 +67,9 @@ def _keeping(function: Any, name: str) -> Any:
     return call
 
 
-refused: dict[str, Any] = {name: _keeping(getattr(np.ma, name), name) for name in __all__}
+refused: dict[str, Any] = {name: _keeping(getattr(np.ma, name), name) for name in __all__ if name not in CLASSES}
 globals().update(refused | {name: _with_mask(name) for name in (*OF_MASKS, *OF_VALUES)})
-MaskedArray = masked_array = CreatedMaskedArray
+masked_array = MaskedArray
 
 
 def _of_tensors(name: str) -> Callable[..., Any]:
