@@ -381,6 +381,16 @@ def test_adopted_code_masks_elements_of_the_users_arrays():
         assert ours.mask.tolist() == theirs.mask.tolist() and ours.data.tolist() == theirs.data.tolist()
 
 
+def test_questions_about_masks_lose_no_history():
+    def f(x):
+        m = np.ma.array(x, mask=[0, 1, 0])
+        assert np.ma.is_masked(m) and not np.ma.is_masked(x) and not np.ma.is_masked([x, x])
+        assert not np.ma.getmask([x]) and not np.ma.getmaskarray([x, x]).any() and np.ma.count_masked(m) == 1
+        return m.sum()
+
+    assert vg.grad(f)(np.ones(3)).tolist() == [1.0, 0.0, 1.0]
+
+
 def test_masked_arrays_of_adopted_code_become_numpys():
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
 

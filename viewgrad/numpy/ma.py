@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.ma
 
-from ..operators.numpy_api.conversion import carries_history, exported, plain_values
+from ..operators.numpy_api.conversion import carries_history, exported
 from ..operators.numpy_api.methods import writable_array
 from ..tensor.tensor import Tensor
 from .masked import FUNCTIONS, MaskedTensor
 from .masked_arrays import MaskedArray, with_operators
+from .masked_elements import without_history
 from .namespace import public_names
 from .unsupported import refusing
 
@@ -40,9 +41,9 @@ def _with_mask(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function, updated=(), assigned=("__doc__", "__name__", "__module__"))
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not args or not isinstance(args[0], Tensor):
-            return refused[name](*args, **kwargs)
-        return args[0] if name in OF_VALUES else function(plain_values(args[0].detach()), *args[1:], **kwargs)
+        if name in OF_MASKS:
+            return function(*map(without_history, args), **kwargs)
+        return args[0] if args and isinstance(args[0], Tensor) else refused[name](*args, **kwargs)
 
     return call
 
