@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators.numpy_api.conversion import AS_MASKED_TENSORS, carries_history
+from ..operators.numpy_api.conversion import carries_history
 from ..operators.numpy_api.methods import writable_array
 from ..tensor.tensor import Tensor
 from .array_types import of_numpy
@@ -102,12 +102,3 @@ for _name, _ufunc in COMPARISONS.items():
 MaskedArray.__hash__ = None
 MaskedArray.__module__ = CapturedMaskedArray.__module__ = "numpy.ma"  # by which libraries recognize masked arrays
 CapturedMaskedArray.__name__ = CapturedMaskedArray.__qualname__ = "MaskedArray"
-
-
-def _with_masked_tensors(value: Any) -> Any:
-    if isinstance(value, np.ma.MaskedArray):
-        return as_masked(value)
-    return type(value)(map(_with_masked_tensors, value)) if type(value) in (list, tuple) else value
-
-
-AS_MASKED_TENSORS.append(_with_masked_tensors)

@@ -17,7 +17,7 @@ from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.trace_hooks import array_of
 from . import OPERATORS
 from .codegen.generate import augmented, reflected, with_names
-from .numpy_api.conversion import AS_MASKED_TENSORS, carries_history, holds_masked
+from .numpy_api.conversion import carries_history, with_masked_tensors
 from .numpy_api.dispatch import write_out
 from .operands import operand_pair_unless
 
@@ -64,8 +64,8 @@ def _by_numpy(ufunc: Any, method: str) -> Callable[[Any, Any], Any]:
         tensor, other = (first, second) if isinstance(first, Tensor) else (second, first)
         if isinstance(other, Number) and (tensor.dtype.kind in "biu" or ufunc in COMPARING):
             return ufunc(*(array_of(each, "an operator") if each is tensor else each for each in (first, second)))
-        if isinstance(other, np.ma.MaskedArray) and carries_history(tensor) and holds_masked(other):
-            return ufunc(*AS_MASKED_TENSORS[0]((first, second)))
+        if isinstance(other, np.ma.MaskedArray) and carries_history(tensor):
+            return ufunc(*with_masked_tensors((first, second)))
         kind = type(other)
         defines = getattr(kind, method, None) is not getattr(object, method, None)
         if not defines and getattr(kind, "__array_ufunc__", None) is not None:

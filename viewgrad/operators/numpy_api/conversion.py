@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -22,8 +23,6 @@ from ...tensor.trace_hooks import array_of, observed
 
 NESTED: Final = (list, tuple)
 OUTPUTS: Final = ("out", "output")  # the names of output arguments in NumPy's and SciPy's functions
-# The function of `viewgrad.numpy` that replaces masked arrays in a value, at any depth, by masked tensors.
-AS_MASKED_TENSORS: Final[list[Callable[[Any], Any]]] = []
 STRINGS: Final = frozenset("SUT")  # kinds of dtypes to which even values with a history are converted
 
 
@@ -120,11 +119,12 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     """
     if carries_history((*args, kwargs)):
         if holds_masked(args):
-            return function(*AS_MASKED_TENSORS[0](args), **kwargs)
+            return function(*with_masked_tensors(args), **kwargs)
+        raise
+    is_ufunc = isinstance(getattr(function, "__self__", function), np.ufunc)
+    if (not is_ufunc or _is_written(kwargs.get("out"))) and _would_lose_meaning((*args, *kwargs.values())):
         raise
     out = kwargs.get("out")
-    if _is_written(out) and _would_lose_meaning((*args, *kwargs.values())):
-        raise
     if not isinstance(out, np.ndarray):
         return on_values(function, args, kwargs)
     function(*map(plain_values, args), **plain_values(kwargs))
@@ -132,10 +132,17 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
 
 
 def holds_masked(value: Any) -> bool:
-    """Return whether a value is, or contains at any depth, a masked array that can become a masked tensor."""
-    if isinstance(value, (list, tuple)):
+    """Return whether a value is a masked array, or contains one at any depth."""
+    if isinstance(value, NESTED):
         return any(map(holds_masked, value))
-    return bool(AS_MASKED_TENSORS) and isinstance(value, np.ma.MaskedArray)
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def with_masked_tensors(value: Any) -> Any:
+    """Return `value` with the masked arrays in it, at any depth, replaced by masked tensors."""
+    if isinstance(value, np.ma.MaskedArray):
+        return importlib.import_module("viewgrad.numpy.masked").as_masked(value)
+    return rebuilt(value, [with_masked_tensors(item) for item in value]) if isinstance(value, NESTED) else value
 
 
 def _is_written(out: Any) -> bool:

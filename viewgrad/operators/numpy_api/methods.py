@@ -270,12 +270,16 @@ def _reshape_view(self: Tensor, shape: Any) -> bool:
 
 
 def _deferring(dot: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method `dot`, which defers to operands of classes with rules of their own, such as masked arrays."""
+    """Return the method `dot`, which defers to operands of classes with rules of their own, such as masked tensors.
+
+    A masked array without masked elements has no mask to lose.
+    """
 
     @functools.wraps(dot)
     def call(self: Tensor, other: Any) -> Any:
-        is_deferred = has_own_rules(type(other)) or isinstance(other, np.ma.MaskedArray)
-        return np.dot(self, other) if is_deferred else dot(self, other)
+        if isinstance(other, np.ma.MaskedArray) and not np.ma.is_masked(other):
+            return dot(self, other.data) if _carries_history(self) else np.dot(plain_values(self), other)
+        return np.dot(self, other) if has_own_rules(type(other)) else dot(self, other)
 
     return call
 
