@@ -381,6 +381,28 @@ def test_adopted_code_masks_elements_of_the_users_arrays():
         assert ours.mask.tolist() == theirs.mask.tolist() and ours.data.tolist() == theirs.data.tolist()
 
 
+class Readings(np.ma.MaskedArray):
+    """A masked array with a unit."""
+
+    def __new__(cls, data, unit="m"):
+        made = np.ma.MaskedArray.__new__(cls, data, mask=np.asarray(data) > 2.0)
+        made.unit = unit
+        return made
+
+
+def test_classes_derived_from_masked_arrays():
+    def f(x):
+        readings = Readings(np.array([1.0, 2.0, 3.0]), "s")
+        other = np.ma.MaskedArray.__new__(Readings, np.zeros(3), mask=[1, 0, 0])
+        assert readings.unit == "s" and isinstance(readings, np.ma.MaskedArray) and isinstance(other, Readings)
+        return (x * (readings + other).filled(4.0)).sum()
+
+    x = np.array([0.5, 1.5, 2.5])
+    value, gradient = vg.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x))
+    assert gradient.tolist() == [4.0, 2.0, 4.0]
+
+
 def test_questions_about_masks_lose_no_history():
     def f(x):
         m = np.ma.array(x, mask=[0, 1, 0])

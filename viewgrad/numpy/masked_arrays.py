@@ -36,7 +36,7 @@ class MaskedArray(np.ma.MaskedArray[Any, Any], metaclass=MaskedArrayType):
             return FUNCTIONS["MaskedArray"](data, *args, **options)
         if isinstance(data, Tensor):
             data = writable_array(data, "numpy.ma.MaskedArray")
-        return super().__new__(cls, data, *args, **options)
+        return np.ma.MaskedArray.__new__(cls, data, *args, **options)  # `cls` may not be adopted
 
     def view(self, *args: Any, **options: Any) -> Any:
         """Return a view with another class or dtype; see `numpy.ma.MaskedArray.view`."""
