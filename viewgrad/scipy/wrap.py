@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import inspect
 import warnings
@@ -343,6 +344,8 @@ def _checked(scipys: Callable[..., Any], accepted: Accepted | None, form: Any, a
         return None
     if accepted is not None and accepted.has(form) and all(map(has_ordinary_values, arrays_in(args))):
         return None
+    if observed() is not None:  # a trace does not depend on the result
+        return contextvars.Context().run(scipys_result, scipys, args, kwargs)
     return scipys_result(scipys, args, kwargs)
 
 
