@@ -29,7 +29,7 @@ class Figure:
         measure: the measured quantity.
         aim: the target, such as "at least 200".
         measured: the measured value; None if it was not measured.
-        met: whether the measured value reaches the target; False if nothing was measured.
+        met: True if a value was measured and it reaches the target.
         detail: for example, where the worst value was found.
     """
 
