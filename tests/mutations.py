@@ -64,7 +64,7 @@ MUTATIONS = [
     *faults(
         "adoption/compiled_functions.py", "adopted_compiled_functions",
         ("values saved before a compiled function writes change", "                array[...] = before\n", ""),
-        ("a compiled function loses a history", "        if any(map(_has_history, tensors)):\n", "        if False:\n"),
+        ("a compiled function loses a history", "        if any(map(would_lose_history, tensors)):\n", "        if False:\n"),
     ),
     *faults(
         "tensor/saved_windows.py", "saved_windows copy_slices programs",

@@ -1,7 +1,7 @@
 """Functions of extension modules: compiled code that accepts arrays, not tensors.
 
-In adopted code they receive arrays over the memory of tensors without a history, and may write to them. Extension
-modules are recognized by their files; those of Python's library, NumPy and SciPy are not concerned.
+In adopted code they receive arrays that share the memory of tensors without a history, and may write to them. A module
+is recognized as an extension by the name of its file; Python's standard library, NumPy and SciPy are excluded.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from ..errors import UnsupportedFunctionError
 from ..tensor.captured_storage import refuse_unseen_writes
 from ..tensor.equality import is_same_array
-from ..tensor.escapes import has_tangent, requires_gradient
+from ..tensor.escapes import would_lose_history
 from ..tensor.exported_arrays import export_array
 from ..tensor.modes import FUNCTIONAL, TRACE, current_mode
 from ..tensor.storage import WriteLock, prepare_write, storage_of
 from ..tensor.tensor import Tensor, is_scalar
-from ..tensor.trace_hooks import array_of, observed
+from ..tensor.trace_hooks import array_of
 from .counterparts import is_replaced_module
 
 CYTHON: Final = frozenset({"cython_function_or_method", "fused_cython_function"})
@@ -61,7 +61,7 @@ class CompiledFunction:
         if not tensors:
             return function(*args, **kwargs)
         name = f"{function.__module__}.{function.__name__}"
-        if any(map(_has_history, tensors)):
+        if any(map(would_lose_history, tensors)):
             raise UnsupportedFunctionError(
                 f"{name} is compiled, so that the history of a tensor would be lost; define an operator with a "
                 "derivative for it by viewgrad.autograd.define_op, or pass detach() of the tensor if no gradient is "
@@ -83,11 +83,6 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
-
-
-def _has_history(tensor: Tensor) -> bool:
-    observer = observed()
-    return requires_gradient(tensor) or has_tangent(tensor) or (observer is not None and observer.varies(tensor))
 
 
 @functools.cache

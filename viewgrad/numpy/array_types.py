@@ -101,8 +101,7 @@ class PlainArray(np.ndarray[Any, Any]):
                 f"{cls.__name__}, a class derived from numpy.ndarray,",
                 "whose elements are plain numbers; keep the tensor in an attribute, or pass its detach()",
             )
-        if isinstance(buffer, Tensor):
-            buffer = writable_array(buffer, f"the memory of a {cls.__name__}")
+        buffer = writable_array(buffer, f"the memory of a {cls.__name__}")
         return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)  # `cls` may not be adopted
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -115,7 +114,7 @@ class PlainArray(np.ndarray[Any, Any]):
 
 
 def of_numpy(kind: Any) -> Any:
-    """Return NumPy's array class for that of this namespace; other objects unchanged."""
+    """Return `numpy.ndarray` for the `ndarray` of this namespace, and any other object unchanged."""
     return np.ndarray if kind is ndarray else kind
 
 

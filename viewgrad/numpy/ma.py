@@ -32,7 +32,7 @@ __all__ = public_names(np.ma)
 WAY_OUT = "masked arrays have no derivative here; use np.where(mask, ..., x), x[mask], or the nan functions"
 OF_MASKS = ("count_masked", "getmask", "getmaskarray", "isMA", "isMaskedArray", "is_masked", "isarray")
 OF_VALUES = ("filled", "getdata")
-CLASSES = ("MaskedArray", "masked_array")
+CLASSES = ("MaskedArray", "masked_array")  # two names of one class
 SHARING = ("array", "asarray", "asanyarray")  # results share the memory of an argument
 
 
@@ -54,10 +54,7 @@ def _keeping(function: Any, name: str) -> Any:
     if refused is function:
         return function
 
-    def shared(value: Any) -> Any:
-        return writable_array(value, f"numpy.ma.{name}") if isinstance(value, Tensor) else value
-
-    convert = shared if name in SHARING else exported
+    convert = functools.partial(writable_array, what=f"numpy.ma.{name}") if name in SHARING else exported
 
     @functools.wraps(refused, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -94,4 +91,4 @@ def _is_masked_tensor(value: Any) -> bool:
     return isinstance(value, MaskedTensor) or carries_history(value)
 
 
-globals().update({name: _of_tensors(name) for name in FUNCTIONS if name in __all__ and name not in CLASSES})
+globals().update({name: _of_tensors(name) for name in FUNCTIONS if name in __all__})

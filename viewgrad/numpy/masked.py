@@ -674,7 +674,7 @@ FUNCTIONS.update({
     "outerproduct": _outer, "row_stack": FUNCTIONS["vstack"], "amax": FUNCTIONS["max"], "amin": FUNCTIONS["min"],
     "copy": lambda a, *args, **kwargs: as_masked(a).copy(), "around": FUNCTIONS["round"], "round_": FUNCTIONS["round"],
     "asarray": _as_array, "asanyarray": _as_array, "broadcast_arrays": _broadcast_arrays,
-    "array": _masked_array, "masked_array": _masked_array, "MaskedArray": _masked_array, "masked_where": _masked_where,
+    "array": _masked_array, "masked_where": _masked_where,
     "median": _median, "fix_invalid": _fix_invalid, "anomalies": lambda a, axis=None: as_masked(a).anom(axis),
     "average": _average, "cov": _cov, "corrcoef": _corrcoef, "where": _where, "concatenate": _concatenate,
     "getmask": lambda a: as_masked(a).mask,

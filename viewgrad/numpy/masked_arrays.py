@@ -1,6 +1,7 @@
-"""Masked arrays of plain numbers whose operators accept tensors with a history; adopted code uses them as NumPy's.
+"""Masked arrays of plain numbers whose operators accept tensors with a history.
 
-Operators of `numpy.ma.MaskedArray` convert the other operand to an array, which would lose its history.
+Adopted code uses them in place of `numpy.ma.MaskedArray`, whose operators convert the other operand to an array, which
+would lose its history.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import numpy as np
 
 from ..operators.numpy_api.conversion import carries_history
 from ..operators.numpy_api.methods import writable_array
-from ..tensor.tensor import Tensor
 from .array_types import of_numpy
 from .masked import FUNCTIONS, MaskedTensor, as_masked
 from .operator_methods import ARITHMETIC, COMPARISONS
 
 
 class MaskedArrayType(type):
-    """The metaclass of `MaskedArray`, of which NumPy's masked arrays and masked tensors are instances."""
+    """The metaclass of `MaskedArray`, with which `isinstance` also accepts NumPy's masked arrays and masked tensors."""
 
     def __instancecheck__(cls, value: Any) -> bool:
-        is_base = cls is MaskedArray or cls is CapturedMaskedArray
-        return type.__instancecheck__(cls, value) or (is_base and isinstance(value, (np.ma.MaskedArray, MaskedTensor)))
+        if cls in (MaskedArray, CapturedMaskedArray):
+            return isinstance(value, (np.ma.MaskedArray, MaskedTensor))
+        return type.__instancecheck__(cls, value)
 
     def __subclasscheck__(cls, other: type) -> bool:
         return type.__subclasscheck__(np.ma.MaskedArray if cls is MaskedArray else cls, other)
@@ -33,9 +34,8 @@ class MaskedArray(np.ma.MaskedArray[Any, Any], metaclass=MaskedArrayType):
 
     def __new__(cls, data: Any = None, *args: Any, **options: Any) -> Any:
         if carries_history(data):
-            return FUNCTIONS["MaskedArray"](data, *args, **options)
-        if isinstance(data, Tensor):
-            data = writable_array(data, "numpy.ma.MaskedArray")
+            return FUNCTIONS["array"](data, *args, **options)
+        data = writable_array(data, "numpy.ma.MaskedArray")
         return np.ma.MaskedArray.__new__(cls, data, *args, **options)  # `cls` may not be adopted
 
     def view(self, *args: Any, **options: Any) -> Any:
@@ -52,7 +52,7 @@ class MaskedArray(np.ma.MaskedArray[Any, Any], metaclass=MaskedArrayType):
 
 
 class CapturedMaskedArray(MaskedArray):
-    """A view of one of the user's masked arrays that also reads and writes its mask."""
+    """A view of a masked array of the user's program that shares its values and its mask."""
 
     @property
     def _mask(self) -> Any:
@@ -69,12 +69,12 @@ class CapturedMaskedArray(MaskedArray):
 
 
 def with_operators(array: Any) -> Any:
-    """Return one of NumPy's masked arrays as one of this namespace, over the same memory; other objects unchanged."""
+    """Return a view of an array of NumPy's class as a `MaskedArray`, and any other object unchanged."""
     return array.view(MaskedArray) if type(array) is np.ma.MaskedArray else array
 
 
 def captured(array: Any) -> Any:
-    """Return one of the user's masked arrays as one of this namespace, over the same memory and mask."""
+    """Return a view of a masked array of the user's program that shares its values and its mask."""
     made = array.view(CapturedMaskedArray)
     vars(made)["_users"] = array
     return made

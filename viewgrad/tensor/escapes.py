@@ -26,7 +26,7 @@ from ..errors import DetachedConversionError
 from .conversions import DETACHES, ENDS, KEEPS, NOTED, REFUSES, STEPS, check_conversion, raise_cause
 from .modes import FORWARD, GRAD, TRACE, current_mode
 from .temporary_leaves import leads_to_inputs
-from .trace_hooks import OBSERVER
+from .trace_hooks import OBSERVER, observed
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -165,6 +165,14 @@ def has_tangent(tensor: Tensor) -> bool:
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
     return tangents is not None and any(level.open for level in tangents.records)
+
+
+def would_lose_history(tensor: Tensor) -> bool:
+    """Return whether a gradient, a tangent or an input of a trace would be lost if a tensor became a plain array."""
+    if requires_gradient(tensor) or has_tangent(tensor):
+        return True
+    observer = observed()
+    return observer is not None and observer.varies(tensor)
 
 
 # -- transforms --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.creation import as_its_array, from_numpy, holds_tensor, joined
-from ...tensor.escapes import has_tangent, requires_gradient
+from ...tensor.escapes import would_lose_history
 from ...tensor.tensor import (
     ON_UNSUPPORTED,
     Tensor,
@@ -19,7 +19,7 @@ from ...tensor.tensor import (
     is_numeric_array,
     is_scalar,
 )
-from ...tensor.trace_hooks import array_of, observed
+from ...tensor.trace_hooks import array_of
 
 NESTED: Final = (list, tuple)
 OUTPUTS: Final = ("out", "output")  # the names of output arguments in NumPy's and SciPy's functions
@@ -47,10 +47,7 @@ def in_layout(tensor: Tensor, order: str | None) -> Tensor:
 def carries_history(value: Any) -> bool:
     """Return whether a history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):
-        if requires_gradient(value) or has_tangent(value):
-            return True
-        observer = observed()
-        return observer is not None and observer.varies(value)
+        return would_lose_history(value)
     if isinstance(value, NESTED):
         return any(map(carries_history, value))
     return isinstance(value, dict) and any(map(carries_history, value.values()))
@@ -114,8 +111,8 @@ def on_unsupported(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     """Return NumPy's result for operands that tensors do not support, such as dates.
 
     It is called while the error about them is handled, which it raises again if a history or a mask would be lost.
-    Beside a tensor with a history, masked arrays become masked tensors.
-    Ufuncs and their methods apply the rules of the operands' classes, unless they write to a tensor.
+    Beside a tensor with a history, masked arrays become masked tensors. Ufuncs and their methods apply the rules of the
+    operands' classes, unless they write to a tensor.
     """
     if carries_history((*args, kwargs)):
         if holds_masked(args):

@@ -174,19 +174,21 @@ def _viewed_as(self: Tensor, kind: Any) -> Any:
     return writable_array(self, f"view() as {kind.__name__}").view(kind)
 
 
-def writable_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
+def writable_array(value: Any, what: str) -> Any:
     """Return an array that shares the memory of a tensor without history, for a class derived from NumPy's.
 
     Arguments:
-        tensor: the tensor; the result for a scalar is a copy.
+        value: the tensor; the result for a scalar is a copy, and other objects are returned unchanged.
         what: the use, for a trace, which refuses it.
     """
-    if is_scalar(tensor):
-        return np.array(tensor._array)
+    if not isinstance(value, Tensor):
+        return value
+    if is_scalar(value):
+        return np.array(value._array)
     if current_mode() & TRACE:
         OBSERVER.get().refuse(what)
-    allow_external_writes(tensor)
-    return export_array(storage_of(tensor), tensor._array, is_writable=tensor._array.flags.writeable)
+    allow_external_writes(value)
+    return export_array(storage_of(value), value._array, is_writable=value._array.flags.writeable)
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
